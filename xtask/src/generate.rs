@@ -23,7 +23,7 @@ struct Product {
     command: &'static [&'static str],
 }
 
-const PRODUCTS: [Product; 13] = [
+const PRODUCTS: &[Product] = &[
     Product { path: "docs/reference/cli.md", command: &["reference"] },
     Product {
         path: "tracer/preload/preload.h",
@@ -32,6 +32,10 @@ const PRODUCTS: [Product; 13] = [
     Product {
         path: "tracer/c/include/lat/packet_events.h",
         command: &["pleco", "gen", "spec/packets.pleco", "--c", "-"],
+    },
+    Product {
+        path: "tracer/c/include/lat/freertos_events.h",
+        command: &["pleco", "gen", "spec/freertos.pleco", "--c", "-"],
     },
     Product {
         path: "tracer/rust/src/packet_events.rs",
@@ -126,7 +130,7 @@ fn each(action: fn(&PathBuf, &str, &str) -> Outcome) -> Outcome {
             return outcome;
         }
     };
-    for product in &PRODUCTS {
+    for product in PRODUCTS {
         let path = workspace::root().join(product.path);
         let current = fs::read_to_string(&path).unwrap_or_default();
         let output =

@@ -123,12 +123,20 @@ void lat_small_give_back(uint32_t core);
 /* One block of memory per schema: the id of its first event, then the switch of each event, which
  * is its id while it is recorded and 0 while it is not: what a site tests is what it passes on.
  * Weak and hidden: the header may be included in many files. */
+/* With LAT_SMALL_WITHOUT_TEXTS the image has the hashes of schemas only, and who reads needs their files. */
+#ifdef LAT_SMALL_WITHOUT_TEXTS
+#define LAT_I_TEXT(text_) ((const char *)0)
+#define LAT_I_TEXT_BYTES(bytes_) 0u
+#else
+#define LAT_I_TEXT(text_) (text_)
+#define LAT_I_TEXT_BYTES(bytes_) (bytes_)
+#endif
 #define LAT_SCHEMA_DEFINE(ident, count, hash_, name_, text_, bytes_)                           \
     LAT_I_C_BEGIN                                                                               \
     __attribute__((weak, visibility("hidden"))) uint16_t lat_schema_##ident[1u + (count)];  \
     extern const struct lat_schema lat_image_##ident;                                           \
     __attribute__((weak, visibility("hidden"))) const struct lat_schema lat_image_##ident = {   \
-        (hash_), (text_), lat_schema_##ident, (bytes_), (count)};                               \
+        (hash_), LAT_I_TEXT(text_), lat_schema_##ident, LAT_I_TEXT_BYTES(bytes_), (count)};     \
     LAT_I_C_END
 
 static LAT_INLINE unsigned lat_i_on(const void *events, uint32_t index)

@@ -101,9 +101,20 @@ static void reset(void)
     program();
 }
 
+#ifdef BOARD_FREERTOS
+void SVC_Handler(void);
+void PendSV_Handler(void);
+void SysTick_Handler(void);
+#endif
+
 __attribute__((section(".vectors"), used)) static const void *const vectors[16 + 32] = {
     board_stack_end, (const void *)reset, (const void *)fault, (const void *)fault,
     (const void *)fault, (const void *)fault, (const void *)fault,
+#ifdef BOARD_FREERTOS
+    [11] = (const void *)SVC_Handler,
+    [14] = (const void *)PendSV_Handler,
+    [15] = (const void *)SysTick_Handler,
+#endif
     [16 + TIMER_INTERRUPT] = (const void *)timer0,
     [17 + TIMER_INTERRUPT] = (const void *)timer1,
 };

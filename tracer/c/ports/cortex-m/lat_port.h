@@ -28,6 +28,13 @@ static inline uint32_t lat_port_clock(void)
     return *(volatile const uint32_t *)LAT_PORT_CLOCK_ADDRESS;
 }
 
+#ifdef LAT_FREERTOS
+#include <lat/freertos_context.h>
+static inline uint32_t lat_port_context(void)
+{
+    return lat_freertos_context();
+}
+#else
 /* 0 in threads, else the number of the exception [ARMv7-M ARM, B1.4.2]. */
 static inline uint32_t lat_port_context(void)
 {
@@ -35,6 +42,7 @@ static inline uint32_t lat_port_context(void)
     __asm__ volatile("mrs %0, ipsr" : "=r"(exception));
     return exception;
 }
+#endif
 
 typedef uint32_t lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)

@@ -35,6 +35,13 @@ static inline uint32_t lat_port_core(void)
     return (uint32_t)hart;
 }
 
+#ifdef LAT_FREERTOS
+#include <lat/freertos_context.h>
+static inline uint32_t lat_port_context(void)
+{
+    return lat_freertos_context();
+}
+#else
 /* mscratch holds the number: the hart and 1, and in an interrupt 0x100 for each level around it.
  * Trap entries keep it so (board.c). */
 static inline uint32_t lat_port_context(void)
@@ -43,6 +50,7 @@ static inline uint32_t lat_port_context(void)
     __asm__ volatile("csrr %0, mscratch" : "=r"(context));
     return (uint32_t)context;
 }
+#endif
 
 /* MIE of mstatus [Privileged ISA, 3.1.6.1]. */
 typedef unsigned long lat_port_mask_t;
