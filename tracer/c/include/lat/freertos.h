@@ -70,6 +70,15 @@ LAT_I_FREERTOS void lat_freertos_name_interrupt(uint32_t irq, const char *name)
     lat_freertos_thread_name(LAT_SMALL_PROCESS, LAT_FREERTOS_INTERRUPTS + irq, name);
 }
 
+/** Names tasks again, where a ring that is overwritten has lost their names: the arguments are what
+ * uxTaskGetSystemState has filled, and how many. */
+#define LAT_FREERTOS_NAME_TASKS(tasks, count)                                                   \
+    do {                                                                                        \
+        for (UBaseType_t lat_i = 0; lat_i < (count); lat_i++)                                   \
+            lat_freertos_thread_name(LAT_SMALL_PROCESS, (uint32_t)(tasks)[lat_i].xTaskNumber + 1u, \
+                                     (tasks)[lat_i].pcTaskName);                                \
+    } while (0)
+
 /* ---- interrupts ----------------------------------------------------------- */
 
 /* Ports call the exit in portYIELD_FROM_ISR, whether the handler began with traceISR_ENTER or not: an
