@@ -132,7 +132,9 @@ def build(ports, kernel, folder, program="example", extra=(), optimise="-Os"):
         of_kernel.append("-Wno-error")
     ours = [*ports.WARNINGS, *(f"-isystem{one}" for one in system)]
     files = [(os.path.join(root, one + ".c"), of_kernel) for one in KERNEL]
-    files += [(os.path.join(port, one), of_kernel) for one in kernel.sources if "/" not in one or is_process]
+    parts = [os.path.join(port, one) for one in kernel.sources if "/" not in one or is_process]
+    # Older kernels have no file for the wrappers of an MPU.
+    files += [(one, of_kernel) for one in parts if os.path.exists(one) or "mpu_wrappers" not in one]
     files += [(os.path.join(HERE, one), ours) for one in [program + ".c", *kernel.include]]
     files.append((os.path.join(TRACER, "small", "small.c"), ours))
     objects = []

@@ -165,7 +165,7 @@ void vApplicationTickHook(void)
 void example_interrupt(void)
 {
     BaseType_t woken = pdFALSE;
-#if defined(__riscv)
+#if defined(__riscv) || (defined(__unix__) && tskKERNEL_VERSION_MAJOR < 11)
     traceISR_ENTER();
 #elif defined(__arm__)
     /* Who does not say so is known all the same, and its end is not recorded either. */
@@ -174,6 +174,9 @@ void example_interrupt(void)
 #endif
     interrupts++;
     interrupt_sends += xQueueSendFromISR(from_interrupt, &interrupts, &woken) == pdPASS;
+#if tskKERNEL_VERSION_MAJOR < 11
+    traceISR_EXIT();
+#endif
 #ifndef __unix__
     portYIELD_FROM_ISR(woken);
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The example as a process: the first argument is the file that gets the memory of the area. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,8 +30,18 @@ _Noreturn void board_stop(void)
     exit(0);
 }
 
+static void *end(void *unused)
+{
+    pthread_exit(unused);
+}
+
+/* The kernel's port ends the threads of deleted tasks. The first of a process that ends so loads a library
+ * under a lock; a tick that came then would switch to a thread that waits for that lock for ever. */
 void machine_begin(void)
 {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end, NULL) == 0)
+        pthread_join(thread, NULL);
 }
 
 /* The tick is the only interrupt, and its hook runs in it. */
