@@ -28,7 +28,7 @@
 #error "lat/freertos.h: configNUMBER_OF_CORES has to be 1"
 #endif
 
-#include "freertos_context.h"
+#include "rtos_context.h"
 #include "freertos_events.h"
 
 /** How much of the heap is free, a number; heap_3 has no function for it: define it as 0 there. */
@@ -38,7 +38,7 @@
 /** The number of the interrupt whose handler runs: 1 to 0xffff. */
 #ifndef LAT_FREERTOS_IRQ
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-#define LAT_FREERTOS_IRQ() lat_i_freertos_exception()
+#define LAT_FREERTOS_IRQ() lat_i_rtos_exception()
 #elif defined(__riscv)
 /* The code of the cause [RISC-V Privileged ISA, 3.1.15]. */
 #define LAT_FREERTOS_IRQ() lat_i_freertos_cause()
@@ -56,8 +56,8 @@ static inline uint32_t lat_i_freertos_cause(void)
 #endif
 
 /* One definition for the program, whichever of its files include this. */
-__attribute__((weak, visibility("hidden"))) struct lat_i_freertos lat_i_freertos = {
-    LAT_FREERTOS_MAIN, 0, 0, 0, 0, {0}};
+__attribute__((weak, visibility("hidden"))) struct lat_i_rtos lat_i_rtos = {
+    LAT_RTOS_MAIN, 0, 0, 0, 0, {0}};
 
 /* Out of line, once in the file of the kernel that uses it. */
 #define LAT_I_FREERTOS __attribute__((noinline, unused)) static
@@ -67,7 +67,7 @@ __attribute__((weak, visibility("hidden"))) struct lat_i_freertos lat_i_freertos
 /** Gives an interrupt a name in the trace; events have to be on. */
 LAT_I_FREERTOS void lat_freertos_name_interrupt(uint32_t irq, const char *name)
 {
-    lat_freertos_thread_name(LAT_SMALL_PROCESS, LAT_FREERTOS_INTERRUPTS + irq, name);
+    lat_freertos_thread_name(LAT_SMALL_PROCESS, LAT_RTOS_INTERRUPTS + irq, name);
 }
 
 /** Names tasks again, where a ring that is overwritten has lost their names: the arguments are what
@@ -82,34 +82,20 @@ LAT_I_FREERTOS void lat_freertos_name_interrupt(uint32_t irq, const char *name)
 /* ---- interrupts ----------------------------------------------------------- */
 
 /* Ports call the exit in portYIELD_FROM_ISR, whether the handler began with traceISR_ENTER or not: an
- * exit without an entry is not recorded. An interrupt does not interrupt itself: if it is here already,
- * it and those inside it ended without an exit. */
-static inline uint32_t lat_i_freertos_level(uint32_t irq)
-{
-    uint32_t level = lat_i_freertos.depth;
-    while (level != 0 && lat_i_freertos.irqs[level - 1u] != irq)
-        level--;
-    return level;
-}
-
+ * exit without an entry is not recorded. */
 LAT_I_FREERTOS void lat_i_freertos_isr_enter(uint32_t irq)
 {
-    const uint32_t before = lat_i_freertos_level(irq);
-    const uint32_t level = before == 0 ? lat_i_freertos.depth : before - 1u;
-    if (level >= LAT_FREERTOS_NESTING)
-        return;
-    lat_i_freertos.irqs[level] = (uint16_t)irq;
-    *(volatile uint16_t *)&lat_i_freertos.depth = (uint16_t)(level + 1u);
-    lat_freertos_irq_handler_entry(irq);
+    if (lat_i_rtos_enter(irq))
+        lat_freertos_irq_handler_entry(irq);
 }
 
 LAT_I_FREERTOS void lat_i_freertos_isr_exit(uint32_t irq)
 {
-    const uint32_t level = lat_i_freertos_level(irq);
+    const uint32_t level = lat_i_rtos_level(irq);
     if (level == 0)
         return;
     lat_freertos_irq_handler_exit(irq);
-    *(volatile uint16_t *)&lat_i_freertos.depth = (uint16_t)(level - 1u);
+    lat_i_rtos_set_depth(level - 1u);
 }
 
 #define traceISR_ENTER() lat_i_freertos_isr_enter(LAT_FREERTOS_IRQ())
@@ -120,9 +106,9 @@ LAT_I_FREERTOS void lat_i_freertos_isr_exit(uint32_t irq)
 
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 /* The ports' handlers call traceISR_ENTER and traceISR_EXIT around the tick. */
-#define LAT_I_FREERTOS_FLAGS() (lat_i_freertos_exception() == 0 ? 0u : 8u)
+#define LAT_I_FREERTOS_FLAGS() (lat_i_rtos_exception() == 0 ? 0u : 8u)
 #else
-#define LAT_I_FREERTOS_FLAGS() (lat_i_freertos.depth == 0 ? 0u : 8u)
+#define LAT_I_FREERTOS_FLAGS() (lat_i_rtos.depth == 0 ? 0u : 8u)
 /* Other ports do not: the tick's handler is this function, but where it makes up for ticks that came while
  * the scheduler was suspended (V11 only; before, what a tick wakes seems to be woken by the task). */
 #define traceENTER_xTaskIncrementTick()                                                         \
@@ -133,12 +119,12 @@ LAT_I_FREERTOS void lat_i_freertos_isr_exit(uint32_t irq)
 
 static inline uint32_t lat_i_freertos_tid(uint32_t task)
 {
-    return task == lat_i_freertos.idle ? 0u : task;
+    return task == lat_i_rtos.idle ? 0u : task;
 }
 
 LAT_I_FREERTOS void lat_i_freertos_switch(uint32_t task, uint32_t priority, uint32_t state)
 {
-    lat_freertos_sched_switch(lat_i_freertos_tid(lat_i_freertos.task), lat_i_freertos_tid(task),
+    lat_freertos_sched_switch(lat_i_freertos_tid(lat_i_rtos.task), lat_i_freertos_tid(task),
                               (enum lat_enum_freertos_state)state, (uint16_t)priority);
 }
 
@@ -153,8 +139,8 @@ LAT_I_FREERTOS void lat_i_freertos_created(uint32_t task, uint32_t priority, con
     while (name[i] != '\0' && name[i] == idle[i])
         i++;
     /* The kernel cuts names. */
-    if (name[i] == '\0' && i != 0 && priority == 0 && lat_i_freertos.idle == 0)
-        lat_i_freertos.idle = task;
+    if (name[i] == '\0' && i != 0 && priority == 0 && lat_i_rtos.idle == 0)
+        lat_i_rtos.idle = task;
     lat_freertos_thread_name(LAT_SMALL_PROCESS, task, name);
     lat_freertos_task_create(task, priority);
 }
@@ -166,29 +152,29 @@ LAT_I_FREERTOS void lat_i_freertos_created(uint32_t task, uint32_t priority, con
      : listIS_CONTAINED_WITHIN(&pxReadyTasksLists[(leaving)->uxPriority],                       \
                                &(leaving)->xStateListItem)                                      \
          ? (uint32_t)LAT_ENUM_FREERTOS_STATE_READY                                              \
-     : lat_i_freertos.state != 0 ? lat_i_freertos.state                                         \
+     : lat_i_rtos.state != 0 ? lat_i_rtos.state                                         \
                                  : (uint32_t)LAT_ENUM_FREERTOS_STATE_BLOCKED)
 #define traceTASK_SWITCHED_OUT()                                                                \
     do {                                                                                        \
-        lat_i_freertos.leaving = pxCurrentTCB;                                                  \
+        lat_i_rtos.leaving = pxCurrentTCB;                                                  \
     } while (0)
 /* The record of a switch is of the task that leaves. */
 #define traceTASK_SWITCHED_IN()                                                                 \
     do {                                                                                        \
-        const TCB_t *const lat_next = pxCurrentTCB, *const lat_leaving = lat_i_freertos.leaving; \
+        const TCB_t *const lat_next = pxCurrentTCB, *const lat_leaving = lat_i_rtos.leaving; \
         if (lat_next != lat_leaving) {                                                          \
             const uint32_t lat_task = LAT_I_FREERTOS_TID(lat_next);                             \
             if (lat_freertos_sched_switch_enabled())                                            \
                 lat_i_freertos_switch(lat_task, (uint32_t)lat_next->uxPriority,                 \
                                       LAT_I_FREERTOS_STATE(lat_leaving));                       \
-            *(volatile uint32_t *)&lat_i_freertos.task = lat_task;                              \
+            *(volatile uint32_t *)&lat_i_rtos.task = lat_task;                              \
         }                                                                                       \
-        lat_i_freertos.state = 0;                                                               \
+        lat_i_rtos.state = 0;                                                               \
     } while (0)
 #define LAT_I_FREERTOS_GOES(tcb, into)                                                          \
     do {                                                                                        \
         if ((tcb) == pxCurrentTCB)                                                              \
-            lat_i_freertos.state = (uint32_t)(into);                                                   \
+            lat_i_rtos.state = (uint32_t)(into);                                                   \
     } while (0)
 #define traceMOVED_TASK_TO_READY_STATE(pxTCB)                                                   \
     lat_freertos_sched_waking(lat_i_freertos_tid(LAT_I_FREERTOS_TID(pxTCB)),               \

@@ -28,11 +28,11 @@ static inline uint32_t lat_port_clock(void)
     return *(volatile const uint32_t *)LAT_PORT_CLOCK_ADDRESS;
 }
 
-#ifdef LAT_FREERTOS
-#include <lat/freertos_context.h>
+#ifdef LAT_RTOS
+#include <lat/rtos_context.h>
 static inline uint32_t lat_port_context(void)
 {
-    return lat_freertos_context();
+    return lat_rtos_context();
 }
 #else
 /* 0 in threads, else the number of the exception [ARMv7-M ARM, B1.4.2]. */

@@ -23,7 +23,7 @@ SPEC = os.path.join(os.path.dirname(os.path.dirname(TRACER)), "spec", "freertos.
 CRATE, CRATE_VERSION, KERNEL_VERSION = "freertos-next", "0.12.0", "V11.2.0"
 CRATE_SHA256 = "b7824fb42660c16e1b3b573eef99c2fe5c5cba6294a631c309084635f6bfcbb0"
 
-# Interrupt n is the thread n + this (lat/freertos_context.h).
+# Interrupt n is the thread n + this (lat/rtos_context.h).
 INTERRUPTS = 0x10000
 IDLE, MAIN = 0, 1
 AREA_BYTES = 0x90000
@@ -122,7 +122,7 @@ def build(ports, kernel, folder, program="example", extra=(), optimise="-Os"):
     if not is_process:
         include.append(os.path.join(HERE, "libc"))
     general = [ports.CLANG, *machine.target, *(["-g"] if is_process else ports.FREESTANDING[1:])]
-    general += ["-std=gnu11", *ports.SECTIONS, optimise, "-DLAT_SMALL", "-DLAT_FREERTOS"]
+    general += ["-std=gnu11", *ports.SECTIONS, optimise, "-DLAT_SMALL", "-DLAT_RTOS"]
     general.append(f"-DAREA_BYTES={AREA_BYTES}u")
     general += [*machine.flags, *kernel.flags, *extra] + [f"-I{one}" for one in include]
     # Of the kernel's own code no warnings, but of what its macros become here.

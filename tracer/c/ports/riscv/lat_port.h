@@ -35,11 +35,11 @@ static inline uint32_t lat_port_core(void)
     return (uint32_t)hart;
 }
 
-#ifdef LAT_FREERTOS
-#include <lat/freertos_context.h>
+#ifdef LAT_RTOS
+#include <lat/rtos_context.h>
 static inline uint32_t lat_port_context(void)
 {
-    return lat_freertos_context();
+    return lat_rtos_context();
 }
 #else
 /* mscratch holds the number: the hart and 1, and in an interrupt 0x100 for each level around it.

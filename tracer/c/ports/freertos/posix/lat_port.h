@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include <lat/freertos_context.h>
+#include <lat/rtos_context.h>
 
 #define LAT_PORT_CORES 1u
 extern uint64_t lat_port_area[];
@@ -29,7 +29,7 @@ static inline uint64_t lat_port_clock(void)
 
 static inline uint32_t lat_port_context(void)
 {
-    return lat_freertos_context();
+    return lat_rtos_context();
 }
 
 /* A tick inside a record would switch to another thread, and what that records would be lost. */
