@@ -38,6 +38,10 @@ const PRODUCTS: &[Product] = &[
         command: &["pleco", "gen", "spec/freertos.pleco", "--c", "-"],
     },
     Product {
+        path: "tracer/c/include/lat/rtos_events.h",
+        command: &["pleco", "gen", "spec/rtos.pleco", "--c", "-"],
+    },
+    Product {
         path: "tracer/rust/src/packet_events.rs",
         command: &["pleco", "gen", "spec/packets.pleco", "--rust-by-hand", "-"],
     },
