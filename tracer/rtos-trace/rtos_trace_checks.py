@@ -127,6 +127,7 @@ def section(ports, events):
     report = json.loads(text)
     schedules = {one["thread"]: one["schedules"] for one in report["threads"] if one["thread"] in polls}
     markers = next(one for one in report["spans"] if one["name"] == "marker")
-    right = schedules == polls and (markers["count"], markers["orphans"], markers["unfinished"]) == (1000, 0, 0)
+    marked = markers["count"], markers["orphans"], markers["unfinished"]
+    right = schedules == polls and marked == (1000, 0, 0)
     shown = f"{what}: lat stats has the tasks and the markers"
-    return ports.ok(shown) if right else ports.fail(shown, f"{schedules}, {markers['count']}")
+    return ports.ok(shown) if right else ports.fail(shown, f"{schedules}, {marked}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Embassy's executor on the boards of `tracer/c/ports/cortex-m`: a producer and a consumer of 1000 items, and a
-//! task that an interrupt wakes. Counts what it does by itself, and prints it in the end:
+//! Embassy's executor on the boards of `tracer/c/ports/cortex-m`: a producer and a consumer of 1000 items,
+//! and a task that an interrupt wakes. Counts what it does by itself, and prints it in the end:
 //!
 //! ```text
 //! C WHAT COUNT       what was done so often
