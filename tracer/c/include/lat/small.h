@@ -134,8 +134,8 @@ void lat_small_give_back(uint32_t core);
 #define LAT_SCHEMA_DEFINE(ident, count, hash_, name_, text_, bytes_)                           \
     LAT_I_C_BEGIN                                                                               \
     __attribute__((weak, visibility("hidden"))) uint16_t lat_schema_##ident[1u + (count)];  \
-    extern const struct lat_schema lat_image_##ident;                                           \
-    __attribute__((weak, visibility("hidden"))) const struct lat_schema lat_image_##ident = {   \
+    extern __attribute__((weak, visibility("hidden"))) const struct lat_schema lat_image_##ident; \
+    const struct lat_schema lat_image_##ident = {                                               \
         (hash_), LAT_I_TEXT(text_), lat_schema_##ident, LAT_I_TEXT_BYTES(bytes_), (count)};     \
     LAT_I_C_END
 
