@@ -90,7 +90,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     fault("panic")
 }
 
-/// Who waits for something, woken when it may have come.
+/// A bounded queue, and the task that waits at either end of it.
 #[derive(Default)]
 struct Queue {
     items: [u32; ROOM],

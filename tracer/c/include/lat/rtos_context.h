@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Who runs under an RTOS, for the lat_port_context of a port: `return lat_rtos_context();`. The numbers are
- * those of freertos.pleco and rtos.pleco.
+ * The task or interrupt that runs under an RTOS, for the lat_port_context of a port:
+ * `return lat_rtos_context();`. The numbers are those of freertos.pleco and rtos.pleco.
  */
 #ifndef LAT_RTOS_CONTEXT_H
 #define LAT_RTOS_CONTEXT_H

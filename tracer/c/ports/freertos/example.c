@@ -168,7 +168,8 @@ void example_interrupt(void)
 #if defined(__riscv) || (defined(__unix__) && tskKERNEL_VERSION_MAJOR < 11)
     traceISR_ENTER();
 #elif defined(__arm__)
-    /* Who does not say so is known all the same, and its end is not recorded either. */
+    /* Every second handler begins without it: its events are of the interrupt all the same, and its end is
+     * not recorded either. */
     if (interrupts % 2u == 0)
         traceISR_ENTER();
 #endif
