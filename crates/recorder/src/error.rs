@@ -162,6 +162,13 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A serial line cannot be opened, or nothing comes over it that can be read.
+    Line {
+        /// Which.
+        place: String,
+        /// What the operating system said, or what is missing.
+        cause: io::Error,
+    },
     /// A program's clock cannot be joined with the others'.
     Clock {
         /// Which area.
@@ -231,6 +238,20 @@ impl Error {
             Error::NoSuchInterface { known, .. } => {
                 format!("there are: {}; `any` means all", known.join(" "))
             }
+            Error::Line { cause, .. } => match cause.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "use an account that may read it: often the group `dialout`".to_owned()
+                }
+                io::ErrorKind::NotFound => "check the name, and that it is plugged in".to_owned(),
+                io::ErrorKind::ConnectionRefused => {
+                    "check that something listens there: QEMU with -serial tcp:HOST:PORT,server,nowait"
+                        .to_owned()
+                }
+                io::ErrorKind::InvalidData => {
+                    "check that the program sends by lat_serial_send, and --baud".to_owned()
+                }
+                _ => "write it as DEVICE, tcp:HOST:PORT or unix:PATH".to_owned(),
+            },
             Error::Clock { .. } => "record this program alone".to_owned(),
             Error::Address { cause, .. } => match cause.kind() {
                 io::ErrorKind::AddrInUse => "choose another port, or 0 for any".to_owned(),
@@ -319,7 +340,7 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Error::NoSchemaText { path, reason } => {
-                write!(f, "Cannot recover small area: path={}, cause={reason}", path.display())
+                write!(f, "Cannot read small area: path={}, cause={reason}", path.display())
             }
             Error::NotAProgram(path) => {
                 write!(f, "Cannot read program: path={} is no ELF file", path.display())
@@ -339,6 +360,9 @@ impl fmt::Display for Error {
             Error::Live { address, reason } => {
                 write!(f, "Cannot receive: address={address}, reason={reason}")
             }
+            Error::Line { place, cause } => {
+                write!(f, "Cannot read serial line: line={place}, cause={cause}")
+            }
             Error::Clock { path, clock_kind } => {
                 write!(f, "Cannot join clocks: path={}, clock-kind={clock_kind}", path.display())
             }
@@ -352,6 +376,7 @@ impl std::error::Error for Error {
             Error::File { cause, .. }
             | Error::System { cause, .. }
             | Error::Address { cause, .. }
+            | Error::Line { cause, .. }
             | Error::Launch { cause, .. } => Some(cause),
             Error::Area { cause, .. } => Some(cause),
             Error::Rings { cause, .. } => Some(cause),

@@ -47,6 +47,7 @@ pub mod options;
 pub mod pattern;
 pub mod policy;
 pub mod report;
+pub mod serial;
 pub mod sieve;
 pub mod small;
 #[cfg(unix)]

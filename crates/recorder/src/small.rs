@@ -45,22 +45,22 @@ impl<'a> ProgramImage<'a> {
 /// The area's memory and what is around it in the file, by the address that the area has.
 /// `offset` is where in `file` the area begins.
 pub fn memory_of<'a>(area: &SmallArea<'_>, file: &'a [u8], offset: u64) -> ProgramImage<'a> {
-    match area.address.checked_sub(offset) {
+    match area.header.address.checked_sub(offset) {
         Some(start) => ProgramImage::of_memory(start, file),
         // The file begins below address 0: what is in front of the area is something else.
         None => match usize::try_from(offset).ok().and_then(|offset| file.get(offset..)) {
-            Some(rest) => ProgramImage::of_memory(area.address, rest),
+            Some(rest) => ProgramImage::of_memory(area.header.address, rest),
             None => ProgramImage::default(),
         },
     }
 }
 
-/// The schemas of an area, by texts of the images or of `known`, whose hash is the one that the area
-/// has; and sentences about those that are not to be had.
+/// The schemas of an area by its descriptors, with texts of the images or of `known` whose hash is the one
+/// that the area has; and sentences about those that are not to be had.
 ///
 /// `compile` gives a text's schema and hash.
 pub fn schemas_of(
-    area: &SmallArea<'_>,
+    descriptors: &[SmallSchema],
     images: &[ProgramImage<'_>],
     known: &[RegisteredSchema],
     mut compile: impl FnMut(&[u8]) -> Option<(std::sync::Arc<lateralis_pleco::Schema>, u64)>,
@@ -68,7 +68,7 @@ pub fn schemas_of(
     let mut found = Vec::new();
     let mut problems = Vec::new();
     let mut next_id = abi::INTERNAL_EVENT_COUNT;
-    for entry in area.schemas() {
+    for entry in descriptors {
         if entry.base_id != next_id || entry.event_count == 0 {
             problems.push(format!(
                 "The list of schemas is damaged: base_id={}, expected {next_id}",
@@ -80,7 +80,7 @@ pub fn schemas_of(
         let fits = |schema: &lateralis_pleco::Schema, hash: u64| {
             hash == entry.hash && schema.events.len() == entry.event_count as usize
         };
-        let of_images = texts(images, &entry).find_map(|text| {
+        let of_images = texts(images, entry).find_map(|text| {
             compile(text).filter(|(schema, hash)| fits(schema, *hash)).map(|(schema, _)| schema)
         });
         let of_files = || {
@@ -251,21 +251,21 @@ mod tests {
         let made = SmallBuilder::new(false, 32, 0, hash);
         let area = SmallArea::read(&made.bytes, false).unwrap();
         let memory = memory_of(&area, &made.bytes, 0);
-        let (found, problems) = schemas_of(&area, &[memory], &[], compile);
+        let (found, problems) = schemas_of(&area.schemas(), &[memory], &[], compile);
         assert_eq!((found.len(), problems.len(), found[0].base_id), (1, 0, 16));
         // Not in the memory that was dumped, but in a part of the program; or only in a file.
         let elsewhere = ProgramImage::of_memory(TEXT_ADDRESS - 1, b"\0");
-        let (found, problems) = schemas_of(&area, &[elsewhere], &[], compile);
+        let (found, problems) = schemas_of(&area.schemas(), &[elsewhere], &[], compile);
         assert!(found.is_empty() && problems[0].contains("--elf"), "{problems:?}");
         let file = RegisteredSchema { base_id: 0, schema, hash };
-        let (found, _) = schemas_of(&area, &[], &[file], compile);
+        let (found, _) = schemas_of(&area.schemas(), &[], &[file], compile);
         assert_eq!((found.len(), found[0].base_id), (1, 16));
         // The same place holds the text of another build.
         let mut other = SmallBuilder::new(false, 32, 0, hash ^ 1);
         other.bytes.extend([0; 8]);
         let area = SmallArea::read(&other.bytes, false).unwrap();
         let (found, problems) =
-            schemas_of(&area, &[memory_of(&area, &other.bytes, 0)], &[], compile);
+            schemas_of(&area.schemas(), &[memory_of(&area, &other.bytes, 0)], &[], compile);
         assert_eq!((found.len(), problems.len()), (0, 1));
     }
 
@@ -273,12 +273,12 @@ mod tests {
     fn memory_is_found_where_addresses_end() {
         let made = SmallBuilder::new(false, 32, 0, 1);
         let mut area = SmallArea::read(&made.bytes, false).unwrap();
-        area.address = 8;
+        area.header.address = 8;
         let file = [vec![1; 16], made.bytes.clone()].concat();
         let memory = memory_of(&area, &file, 16);
         assert_eq!(memory.at(8, 4), Some(&made.bytes[..4]));
         assert_eq!(memory.at(7, 4), None);
-        area.address = u64::MAX;
+        area.header.address = u64::MAX;
         let memory = memory_of(&area, &file, 16);
         assert_eq!(memory.at(u64::MAX, 1), Some(&made.bytes[..1]));
         assert_eq!(memory.at(0, u32::MAX), None);

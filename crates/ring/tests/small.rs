@@ -30,7 +30,10 @@ fn packets_are_found_in_their_order_in_both_byte_orders() {
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].offset, found[0].swapped), (40, swapped));
         let area = SmallArea::read(&memory[40..], swapped).unwrap();
-        assert_eq!((area.core_count, area.clock_hz, area.time_bits), (2, 1_000_000, 32));
+        assert_eq!(
+            (area.header.core_count, area.header.clock_hz, area.header.time_bits),
+            (2, 1_000_000, 32)
+        );
         let schemas = area.schemas();
         assert_eq!((schemas.len(), schemas[0].hash, schemas[0].base_id), (1, 7, 16));
         let none = area.ring(0).unwrap();

@@ -29,7 +29,7 @@ pub fn check(input: &[u8]) {
     let Ok(area) = SmallArea::read(&memory, *swapped) else { return };
     assert!(area.area_bytes() <= memory.len());
     let images = [memory_of(&area, &memory, 0)];
-    let (schemas, _) = schemas_of(&area, &images, &[], |text| {
+    let (schemas, _) = schemas_of(&area.schemas(), &images, &[], |text| {
         let schema = lateralis_pleco::compile("fuzzed.pleco", text).schema?;
         let hash = schema.hash();
         Some((Arc::new(schema), hash))
@@ -38,17 +38,19 @@ pub fn check(input: &[u8]) {
     for entry in &schemas {
         plan.add(entry.base_id, &entry.schema);
     }
-    for core in 0..area.core_count {
+    for core in 0..area.header.core_count {
         let Some(ring) = area.ring(core) else { panic!("core {core} has no ring") };
-        assert!(ring.packets.len() + ring.damages.len() <= area.packets_per_ring as usize + 1);
+        assert!(
+            ring.packets.len() + ring.damages.len() <= area.header.packets_per_ring as usize + 1
+        );
         assert!(ring.packets.is_sorted_by(|one, other| one.sequence < other.sequence));
         let mut stream = RingStream::new(u32::from(core), LossCounts::default(), 0);
         let mut last_time = 0;
         for packet in &ring.packets {
-            let most = (area.packet_bytes - abi::PACKET_HEADER_BYTES) as usize;
+            let most = (area.header.packet_bytes - abi::PACKET_HEADER_BYTES) as usize;
             assert!(packet.records.len() <= most && packet.records.end <= area.area_bytes());
             let mut records = memory[packet.records.clone()].to_vec();
-            let widened = widen(&mut records, packet.begin, 0, area.time_bits, &plan);
+            let widened = widen(&mut records, packet.begin, 0, area.header.time_bits, &plan);
             assert!(widened.slack < 8 && widened.last_time >= packet.begin);
             // A second time there is nothing left to change.
             let mut again = records.clone();
@@ -70,7 +72,7 @@ fn seal(
     let mut buffer = vec![0; PREFIX_BYTES];
     buffer.extend_from_slice(&area.bytes()[packet.records.clone()]);
     let records = &mut buffer[PREFIX_BYTES..];
-    let widened = widen(records, packet.begin, earliest, area.time_bits, plan);
+    let widened = widen(records, packet.begin, earliest, area.header.time_bits, plan);
     let chunk = Chunk {
         sequence: packet.sequence,
         from: lateralis_ring::abi::PACKET_HEADER_BYTES,

@@ -2,7 +2,7 @@
 //! `lat enable`, `disable`, `start`, `stop`, `flush`, `snapshot`, `recover`: what is recorded of
 //! running programs, and what is left of ended ones.
 
-use crate::commands::{convert, recording_summary};
+use crate::commands::{convert, recording_summary, serial};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output::{self, Page};
@@ -95,6 +95,7 @@ pub struct SnapshotArgs {
   lat recover /dev/shm/lateralis-1000 -o saved     what crashed programs left
   lat recover core.1234 -o saved                   out of a core dump or a memory image
   lat recover ram.bin --elf firmware.elf -o saved  memory of a machine without an OS
+  lat recover line.bin -o saved                    what a serial line brought, saved as it came
   lat recover cut-off-recording -o saved           of a recorder that was killed
   lat recover damaged-ctf -o saved                 the healthy part of a damaged trace
 
@@ -170,6 +171,11 @@ pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
 /// Makes a recording of what a crash left, or a clean trace of a damaged one.
 pub fn recover(args: RecoverArgs) -> Result<ExitStatus, CliError> {
     let texts = RecoverTexts { programs: args.elf.clone(), schemas: args.schema.clone() };
+    if let Some(summary) =
+        linux::recover_serial(&args.path, &args.output, version(args.ctf2), &texts)?
+    {
+        return serial::print(&summary, args.json, false);
+    }
     match linux::recover_with(&args.path, &args.output, version(args.ctf2), &texts) {
         Ok(summary) => {
             recording_summary::print(&args.output, &summary.report, args.json, false, false)?;

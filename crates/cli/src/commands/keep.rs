@@ -84,6 +84,7 @@ fn options(args: &KeepArgs) -> Result<RecordOptions, CliError> {
     let is_in_chunks = args.record.chunk_size.is_some() || args.record.chunk_time.is_some();
     let not_here = [
         (args.record.connect.is_some(), "--connect", "record it there: lat record --connect"),
+        (args.record.serial.is_some(), "--serial", "all of it is recorded: lat record --serial"),
         (args.record.live.is_some(), "--live", "windows are not streamed: leave it out"),
         (is_in_chunks, "--chunk-size, --chunk-time", "windows are pieces already: leave it out"),
         (

@@ -68,6 +68,10 @@ pub fn run(args: LiveArgs) -> Result<ExitStatus, CliError> {
         let advice = "that is received, not recorded: lat record --connect";
         return Err(CliError::new("cannot record live", from, advice));
     }
+    if let Some(line) = &args.record.serial {
+        let advice = "the folder of lat record --serial may be looked at while it is recorded";
+        return Err(CliError::new("cannot record live", line, advice));
+    }
     refuse_overwriting(&args.record)?;
     let mut options = record::options(&args.record)?;
     if options.chunks.is_some() {

@@ -22,6 +22,7 @@ mod receive;
 pub mod record;
 mod recording_summary;
 pub mod run_script;
+mod serial;
 pub mod sql;
 pub mod stats;
 pub mod table;

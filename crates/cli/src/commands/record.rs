@@ -7,7 +7,7 @@ pub mod rules;
 mod sample;
 mod simulated;
 
-use crate::commands::{live, receive, recording_summary};
+use crate::commands::{live, receive, recording_summary, serial};
 use crate::embedded;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -27,7 +27,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(
     override_usage = "lat record [OPTIONS] [--] [CMD]...",
-    group = ArgGroup::new("target").args(["command", "attach", "connect"]),
+    group = ArgGroup::new("target").args(["command", "attach", "connect", "serial"]),
     group = ArgGroup::new("sampled").args(["sample", "off_cpu", "stacks"]).multiple(true),
     after_help = "Examples:
   lat record -- ./server --port 80        a program with a schema, its children included
@@ -55,6 +55,8 @@ use std::time::Duration;
   sudo lat record --probe redis-server:processCommand -- redis-server
                                           how long a function of any program takes
   lat record --sim -- ./program           every instruction, in a simulated machine: lat flow
+  lat record --serial /dev/ttyUSB0 -o here
+                                          what a machine without an OS sends over a serial line
 
 Groups of kernel events: sched, syscalls, irq, softirq, timer, signal, block, net, page-faults. Any
 other is named as the kernel names it: --kernel kmem:mm_page_alloc. Without the right to see them
@@ -112,7 +114,7 @@ pub struct RecordArgs {
     pub sample: Option<u64>,
     /// Record the call stack each time that a thread leaves a processor, and when it is back:
     /// `lat flow stacks --off-cpu` shows what it waited for
-    #[arg(long, conflicts_with = "connect")]
+    #[arg(long, conflicts_with_all = ["connect", "serial"])]
     pub off_cpu: bool,
     /// Record the call stack at each of these events of the kernel: groups, or SUBSYSTEM:EVENT with *
     /// and ?, as for --kernel
@@ -205,6 +207,22 @@ pub struct RecordArgs {
     /// Receive what is recorded live elsewhere: HOST:PORT, bfscope://HOST:PORT, or - for a pipe
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["live", "attach"])]
     pub connect: Option<String>,
+    /// Record what a machine without an operating system sends: DEVICE, tcp:HOST:PORT or unix:PATH
+    #[arg(long, value_name = "LINE", conflicts_with_all = [
+        "with", "enable", "disable", "filter", "policy", "program", "kernel", "kernel_by", "probe", "system",
+        "sample", "stacks", "start_on", "stop_on", "count", "when", "then", "follow", "shared", "packets",
+        "live", "chunk_size", "chunk_time", "sim"
+    ])]
+    pub serial: Option<String>,
+    /// Bits per second of a serial device
+    #[arg(long, value_name = "N", default_value_t = 115_200, requires = "serial")]
+    pub baud: u32,
+    /// Program that is running there: names its events, if it does not send their names
+    #[arg(long, value_name = "FILE", requires = "serial")]
+    pub elf: Vec<PathBuf>,
+    /// Schema of such a program, where the program itself is not to be had
+    #[arg(long, value_name = "FILE", requires = "serial")]
+    pub schema: Vec<PathBuf>,
     #[command(flatten)]
     pub peer: PeerArgs,
     /// Encrypt a live stream to this machine, too; one that others can reach always is
@@ -219,7 +237,7 @@ pub struct RecordArgs {
     /// Memory for what live clients have not taken yet; who is further behind loses packets
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
     pub live_window: u64,
-    /// With --connect: how long to try to come back when the connection broke
+    /// With --connect, --serial: how long to try to come back when the connection broke
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
     pub retry: Duration,
     /// Run the program in a simulated machine, and record every instruction instead of events: for `lat flow`
@@ -258,7 +276,7 @@ pub struct RecordArgs {
     /// The program and its arguments: the first word that is no option, and all that stand behind it,
     /// or all behind `--`
     #[arg(last = true, value_name = "CMD", required_unless_present_any = [
-        "attach", "connect", "system", "policy", "program"
+        "attach", "connect", "system", "policy", "program", "serial"
     ])]
     pub command: Vec<OsString>,
 }
@@ -301,6 +319,9 @@ impl With {
 pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
     if let Some(from) = &args.connect {
         return receive::run(&args, from);
+    }
+    if let Some(line) = &args.serial {
+        return serial::run(&args, line);
     }
     if args.sim {
         return simulated::run(&args);

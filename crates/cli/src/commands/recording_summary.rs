@@ -168,6 +168,7 @@ fn origins(report: &Report) -> String {
     let others = report.sources.iter().filter(|source| source.name != "marks");
     let sources = others.map(|source| match source.name.as_str() {
         "packets" => "the network".to_owned(),
+        "serial" => "a serial line".to_owned(),
         name => format!("the {name}"),
     });
     let all: Vec<String> = is_alone.then_some(processes).into_iter().chain(sources).collect();
@@ -230,7 +231,13 @@ fn losses(report: &Report) -> String {
     let overwritten = totals.lost_packets.saturating_sub(dropped);
     if overwritten > 0 {
         let packets = values::counted(overwritten, "packet");
-        parts.push(format!("{packets} overwritten by newer ones"));
+        // Of a ring that overwrites either may be the cause; the counts of frames say which.
+        let of_line = report.sources.iter().find(|source| source.name == "serial");
+        parts.push(match of_line.map(|source| source.details.get("mode").map(String::as_str)) {
+            None => format!("{packets} overwritten by newer ones"),
+            Some(Some("overwrite")) => format!("{packets} overwritten, or missing from the line"),
+            Some(_) => format!("{packets} missing from the line"),
+        });
     }
     if totals.not_written > 0 {
         let events = values::counted(totals.not_written, "event");

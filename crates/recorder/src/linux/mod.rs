@@ -44,11 +44,13 @@ mod recover_small;
 mod reserve;
 mod rings;
 mod rules;
+mod serial;
 mod session;
 mod session_lock;
 mod sigbus;
 mod signals;
 mod sites;
+mod small_part;
 mod snapshot;
 mod sources;
 mod stream_report;
@@ -67,6 +69,10 @@ pub use launch::ring_bytes;
 pub use output::{is_being_written, is_locked};
 pub use recover::{recover, recover_with};
 pub use recover_small::RecoverTexts;
+pub use serial::{
+    SerialFrom, SerialOptions, SerialPart, SerialProgress, SerialSummary, record_serial,
+    recover_serial,
+};
 pub use session::{PolicyWriter, Session, Summary};
 pub use snapshot::snapshot;
 pub use unrecorded::obstacle;

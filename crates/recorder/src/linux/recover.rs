@@ -102,6 +102,15 @@ pub(super) fn map(path: &Path) -> Result<Option<Mapping>, Error> {
     Mapping::of_file(&file, Access::Private).map_err(|cause| Error::file("map", path, cause))
 }
 
+/// Whether areas of programs are in a file, of any version.
+pub(super) fn holds_area(path: &Path) -> Result<bool, Error> {
+    match areas_in(path) {
+        Ok(found) => Ok(!found.is_empty()),
+        Err(Error::Area { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
 /// Where areas begin in a file: at its start, or wherever the magic words are.
 fn areas_in(path: &Path) -> Result<Vec<u64>, Error> {
     let Some(mapping) = map(path)? else { return Ok(Vec::new()) };

@@ -5,20 +5,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lateralis_ring::small::{SmallArea, SmallPacket, find};
-use lateralis_ring::{Chunk, ClockKind, Found, LossCounts, PacketHeader, RingKind, RingMode, abi};
+use lateralis_ring::small::{SmallArea, SmallPacket, SmallRing, find};
+use lateralis_ring::{Found, RingMode};
 
 use super::mapping::Mapping;
-use super::recording::{FinishedArea, Recording, StreamTarget};
+use super::recording::Recording;
 use super::recover::{AREAS_MAX, map};
-use super::stream_report::{count_events, stream_report};
+use super::small_part::{PartPacket, SmallPart};
 use crate::classes::RegisteredSchema;
-use crate::clock::{ClockSample, FrequencySource};
+use crate::clock::ClockSample;
 use crate::error::Error;
-use crate::report;
-use crate::small::{ProgramImage, memory_of, schemas_of, widen};
-use crate::stream::{PREFIX_BYTES, RingStream, SealContext};
-use crate::walk::RecordPlan;
+use crate::small::{ProgramImage, memory_of};
 
 /// Longest schema file that is read.
 const SCHEMA_FILE_BYTES_MAX: u64 = 16 << 20;
@@ -35,10 +32,15 @@ pub struct RecoverTexts {
 /// The same, opened.
 pub(super) struct TextFiles {
     programs: Vec<Mapping>,
-    schemas: Vec<RegisteredSchema>,
+    pub(super) schemas: Vec<RegisteredSchema>,
 }
 
 impl TextFiles {
+    /// The memory of the programs.
+    pub(super) fn programs(&self) -> impl Iterator<Item = ProgramImage<'_>> {
+        self.programs.iter().filter_map(|file| ProgramImage::of_elf(file.bytes()))
+    }
+
     pub(super) fn open(texts: &RecoverTexts) -> Result<TextFiles, Error> {
         let mut programs = Vec::new();
         for path in &texts.programs {
@@ -73,29 +75,6 @@ pub(super) fn small_areas_in(path: &Path) -> Result<Vec<Found>, Error> {
     Ok(find(mapping.bytes()).take(AREAS_MAX).collect())
 }
 
-/// What all streams of an area have in common.
-struct About<'a> {
-    area: SmallArea<'a>,
-    area_id: u64,
-    class_id: u32,
-    plan: RecordPlan,
-    swapped: bool,
-}
-
-impl About<'_> {
-    fn context(&self, uuid: [u8; 16], now: u64) -> SealContext<'_> {
-        SealContext {
-            uuid,
-            stream_id: self.class_id,
-            area_id: self.area_id,
-            plan: Some(&self.plan),
-            overwrite: self.area.mode == RingMode::Overwrite,
-            swapped: self.swapped,
-            now,
-        }
-    }
-}
-
 pub(super) fn recover_small(
     recording: &mut Recording,
     path: &Path,
@@ -110,66 +89,31 @@ pub(super) fn recover_small(
         offset: found.offset,
         cause,
     })?;
-    let first = recording.clock.is_none();
-    // No time can be told without: a tick counts as a nanosecond.
-    let hz = if area.clock_hz == 0 { 1_000_000_000 } else { area.clock_hz };
-    let frequency = (hz, FrequencySource::Defined);
-    let clock = recording.use_dead_clock(ClockKind::Port, frequency, ClockSample::default());
-    let same = clock.kind == ClockKind::Port && clock.frequency().0 == hz;
-    if !same || (!first && recording.swapped != found.swapped) {
-        return Err(Error::Clock { path: path.to_owned(), clock_kind: area.time_bits });
-    }
-    recording.swapped = found.swapped;
     let mut images = vec![memory_of(&area, file, found.offset)];
-    images.extend(texts.programs.iter().filter_map(|file| ProgramImage::of_elf(file.bytes())));
-    let (registered, problems) =
-        schemas_of(&area, &images, &texts.schemas, |text| recording.compile(text));
-    if registered.is_empty() && area.schema_count != 0 {
-        let reason = problems.into_iter().next().unwrap_or_default();
-        return Err(Error::NoSchemaText { path: path.to_owned(), reason });
+    images.extend(texts.programs());
+    let about = (&area.header, &area.schemas()[..]);
+    let names = (&images[..], &texts.schemas[..]);
+    let mut part = SmallPart::begin(recording, about, names, ClockSample::default(), path)?;
+    let mut lost = BTreeMap::new();
+    for core in 0..area.header.core_count {
+        let Some(ring) = area.ring(core) else { continue };
+        recover_ring(recording, &mut part, &area, core, &ring);
+        lost.insert(core, ring.lost);
     }
-    problems.into_iter().for_each(|text| recording.problem(text));
-    if area.clock_hz == 0 {
-        recording.problem(
-            "The clock's frequency is not in the area: a tick counts as a nanosecond".to_owned(),
-        );
-    }
-    let mut plan = RecordPlan::new(found.swapped);
-    for entry in &registered {
-        plan.add(entry.base_id, &entry.schema);
-    }
-    let about = About {
-        // Never 0, and the same each time the same memory is read.
-        area_id: u64::from(area.generation) << 32 | (area.address & 0xffff_ffff) | 1,
-        class_id: recording.classes.add(RingKind::PerCpu, &registered),
-        plan,
-        swapped: found.swapped,
-        area,
-    };
-    recording.write_metadata_if_due()?;
-    recording.reserve(u64::from(area.packet_bytes) + abi::PACKET_HEADER_BYTES);
-    let mut streams = Vec::new();
-    for core in 0..area.core_count {
-        streams.extend(recover_ring(recording, &about, core));
-    }
-    finish(recording, &about, registered, streams);
+    part.finish(recording, &lost, ("small-area", Vec::new()));
     Ok(())
 }
 
 /// Writes the packets of a core.
 fn recover_ring(
     recording: &mut Recording,
-    about: &About<'_>,
+    part: &mut SmallPart,
+    area: &SmallArea<'_>,
     core: u16,
-) -> Option<(RingStream, StreamTarget)> {
-    let area = about.area;
-    let ring = area.ring(core)?;
-    let number = u32::from(core);
-    let mut stream = RingStream::new(number, LossCounts::default(), 0);
-    let name = format!("core{core}-{:x}", about.area_id);
-    let mut target = StreamTarget::new(name);
+    ring: &SmallRing,
+) {
     for (slot, reason) in &ring.damages {
-        stream.note_damage(format!("packet in slot {slot}: {reason}"));
+        part.ring(core).note_damage(format!("packet in slot {slot}: {reason}"));
     }
     if ring.clock_backward != 0 {
         recording.problem(format!(
@@ -177,109 +121,19 @@ fn recover_ring(
             ring.clock_backward
         ));
     }
+    let mode = area.header.mode;
     // In discard mode a reader in the program had those below: they are elsewhere.
     let taken = |packet: &SmallPacket| {
         let ahead = (packet.sequence as u32).wrapping_sub(ring.consumed);
-        area.mode == RingMode::Discard && ahead >= area.packets_per_ring
+        mode == RingMode::Discard && ahead >= area.header.packets_per_ring
     };
-    let mut next = if area.mode == RingMode::Overwrite { Some(0) } else { None };
-    let (mut backward, mut last_time) = (0, 0);
+    let mut next = if mode == RingMode::Overwrite { Some(0) } else { None };
     for packet in ring.packets.iter().filter(|packet| !taken(packet)) {
         let expected = next.unwrap_or(packet.sequence);
-        stream.skip_packets(packet.sequence.saturating_sub(expected));
+        part.ring(core).skip_packets(packet.sequence.saturating_sub(expected));
         next = Some(packet.sequence + 1);
         let Some(records) = area.bytes().get(packet.records.clone()) else { continue };
-        let mut buffer = std::mem::take(&mut recording.buffer);
-        let place = PREFIX_BYTES..PREFIX_BYTES + records.len();
-        buffer[place.clone()].copy_from_slice(records);
-        let begin = packet.begin.max(last_time);
-        let widened =
-            widen(&mut buffer[place], packet.begin, last_time, area.time_bits, &about.plan);
-        backward += widened.backward;
-        last_time = widened.last_time;
-        let chunk = Chunk {
-            sequence: packet.sequence,
-            from: abi::PACKET_HEADER_BYTES,
-            bytes: records.len() as u64,
-            slack: widened.slack,
-            closed: !packet.is_open,
-            header: PacketHeader {
-                timestamp_begin: begin,
-                timestamp_end: widened.last_time,
-                lost: packet.lost,
-                ..PacketHeader::default()
-            },
-        };
-        let context = about.context(recording.uuid, u64::MAX);
-        if let Some(sealed) = stream.seal(&context, &chunk, &mut buffer) {
-            let bytes = &buffer[sealed.bytes.clone()];
-            if !recording.write_packet(&mut target, bytes, &sealed) {
-                stream.not_written(&context, &sealed, &buffer);
-            }
-        }
-        recording.buffer = buffer;
+        let SmallPacket { sequence, begin, lost, is_open, .. } = *packet;
+        part.packet(recording, core, &PartPacket { sequence, begin, lost, is_open }, records);
     }
-    if backward != 0 {
-        recording.problem(format!(
-            "The clock ran backwards before {backward} records, which got the time of the record in \
-             front of them: core={core}"
-        ));
-    }
-    // A clock that does not run here has no now: the packet ends with the last one.
-    let context = about.context(recording.uuid, last_time);
-    let mut buffer = std::mem::take(&mut recording.buffer);
-    if let Some(sealed) = stream.seal_losses(&context, &ring.lost, &mut buffer) {
-        let bytes = &buffer[sealed.bytes.clone()];
-        if !recording.write_packet(&mut target, bytes, &sealed) {
-            stream.not_written(&context, &sealed, &buffer);
-        }
-    }
-    recording.buffer = buffer;
-    recording.count_not_written(&mut stream, &mut target, &context);
-    recording.close_stream(&mut target);
-    stream.take_introductions();
-    Some((stream, target))
-}
-
-/// Leaves in the report what is known of the area.
-fn finish(
-    recording: &mut Recording,
-    about: &About<'_>,
-    registered: Vec<RegisteredSchema>,
-    streams: Vec<(RingStream, StreamTarget)>,
-) {
-    let area = &about.area;
-    let mode = if area.mode == RingMode::Overwrite { "overwrite" } else { "discard" };
-    let details = [
-        ("address", format!("{:#x}", area.address)),
-        ("mode", mode.to_owned()),
-        ("cores", area.core_count.to_string()),
-        ("packet_bytes", area.packet_bytes.to_string()),
-        ("packets_per_ring", area.packets_per_ring.to_string()),
-        ("generation", area.generation.to_string()),
-        ("clock_hz", area.clock_hz.to_string()),
-    ];
-    let details: BTreeMap<String, String> =
-        details.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
-    let area_id = format!("{:016x}", about.area_id);
-    recording.finish_area(Box::new(move |clock| {
-        let mut finished = FinishedArea {
-            source: Some(report::Source {
-                name: "small-area".to_owned(),
-                area_id: area_id.clone(),
-                schemas: registered.iter().map(|entry| entry.schema.name.clone()).collect(),
-                details,
-                lost: BTreeMap::new(),
-            }),
-            ..FinishedArea::default()
-        };
-        let names = count_events::names(&registered);
-        for (core, (stream, target)) in (0u32..).zip(streams) {
-            let place = (area_id.as_str(), core);
-            let Some(one) = stream_report(clock, &stream, place, Some(core)) else { continue };
-            count_events::add(&mut finished.events, stream.counts(), &names);
-            finished.streams.push(report::Stream { files: target.paths, ..one });
-        }
-        finished
-    }));
 }

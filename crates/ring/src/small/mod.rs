@@ -87,11 +87,13 @@ pub fn find(bytes: &[u8]) -> impl Iterator<Item = Found> + '_ {
     })
 }
 
-/// A small area whose header was checked: everything that it says lies within the bytes.
-#[derive(Debug, Clone, Copy)]
-pub struct SmallArea<'a> {
-    bytes: &'a [u8],
-    swapped: bool,
+/// The header of a small area, checked: its words agree with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmallHeader {
+    /// Its words are of the other byte order than this machine's.
+    pub swapped: bool,
+    /// Bytes of the whole area.
+    pub area_bytes: u64,
     /// Where the program had it.
     pub address: u64,
     /// How many cores.
@@ -110,6 +112,14 @@ pub struct SmallArea<'a> {
     pub time_bits: u32,
     /// How many areas the memory has had that were recognised.
     pub generation: u32,
+}
+
+/// A small area whose header was checked: everything that it says lies within the bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct SmallArea<'a> {
+    bytes: &'a [u8],
+    /// Its header.
+    pub header: SmallHeader,
 }
 
 /// A schema whose events are in the area.
@@ -157,11 +167,11 @@ pub struct SmallRing {
     pub damages: Vec<(u32, &'static str)>,
 }
 
-impl<'a> SmallArea<'a> {
-    /// Reads the header of the area that `bytes` begin with.
+impl SmallHeader {
+    /// Reads the header that `bytes` begin with; of the area behind it nothing is looked at.
     ///
     /// Errors: what does not fit, by its name.
-    pub fn read(bytes: &'a [u8], swapped: bool) -> Result<SmallArea<'a>, SmallAreaError> {
+    pub fn read(bytes: &[u8], swapped: bool) -> Result<SmallHeader, SmallAreaError> {
         let words = Words { bytes, swapped };
         let no_area = || SmallAreaError::NotAnArea;
         let u32_at = |offset: u32| words.u32(offset).ok_or_else(no_area);
@@ -219,10 +229,6 @@ impl<'a> SmallArea<'a> {
         if u64::from(area_bytes) != all || all > abi::AREA_BYTES_MAX {
             return wrong("area_bytes", area_bytes.into());
         }
-        let there = bytes.len() as u64;
-        if there < all {
-            return Err(SmallAreaError::Cut { area_bytes: all, there });
-        }
         let mode = u32_at(header::MODE)?;
         if mode > abi::MODE_OVERWRITE {
             return wrong("mode", mode.into());
@@ -233,9 +239,9 @@ impl<'a> SmallArea<'a> {
             64 => crate::abi::TIME_BITS,
             _ => return wrong("clock_bits", clock_bits.into()),
         };
-        Ok(SmallArea {
-            bytes,
+        Ok(SmallHeader {
             swapped,
+            area_bytes: all,
             address: u64_at(header::ADDRESS)?,
             core_count,
             schema_count,
@@ -248,34 +254,12 @@ impl<'a> SmallArea<'a> {
         })
     }
 
-    /// Bytes that it takes.
-    pub fn area_bytes(&self) -> usize {
-        let schemas = self.ring_at(self.core_count);
-        schemas + usize::from(self.schema_count) * abi::SCHEMA_BYTES as usize
-    }
-
-    /// Its bytes, which the ranges of packets refer to.
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    fn words(&self) -> Words<'a> {
-        Words { bytes: self.bytes, swapped: self.swapped }
-    }
-
-    /// Where the control block of a core is; behind the last core, the schemas.
-    fn ring_at(&self, core: u16) -> usize {
-        let packets = self.packet_bytes as usize * self.packets_per_ring as usize;
-        let stride = packets + abi::CONTROL_BYTES as usize;
-        abi::HEADER_BYTES as usize + usize::from(core) * stride
-    }
-
-    /// Its schemas. Ids are as they are there: whoever uses them checks that they are free.
-    pub fn schemas(&self) -> Vec<SmallSchema> {
-        let first = self.ring_at(self.core_count);
-        let one = |index: u16| {
-            let at = first + usize::from(index) * abi::SCHEMA_BYTES as usize;
-            let words = self.words().from(at)?;
+    /// Schemas by their descriptors, which lie one behind the other. Ids are as they are there: whoever
+    /// uses them checks that they are free.
+    pub fn schemas(&self, descriptors: &[u8]) -> Vec<SmallSchema> {
+        let all = descriptors.chunks_exact(abi::SCHEMA_BYTES as usize);
+        let one = |bytes| {
+            let words = Words { bytes, swapped: self.swapped };
             Some(SmallSchema {
                 hash: words.u64(schema::HASH)?,
                 text_address: words.u64(schema::TEXT)?,
@@ -284,13 +268,110 @@ impl<'a> SmallArea<'a> {
                 event_count: words.u16(schema::EVENT_COUNT)?.into(),
             })
         };
-        (0..self.schema_count).filter_map(one).collect()
+        all.take(self.schema_count.into()).filter_map(one).collect()
+    }
+}
+
+/// The header of a packet as it is in memory, its magic checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmallPacketHeader {
+    /// Its number, from 0.
+    pub sequence: u64,
+    /// Whose it is.
+    pub core: u16,
+    /// Bytes with this header; 0 while it is open.
+    pub content_bytes: u16,
+    /// Clock when it was opened.
+    pub begin: u64,
+    /// Lost so far: no free packet, modulo 2^32.
+    pub lost_full: u32,
+    /// Longer than a packet, modulo 2^16.
+    pub lost_too_big: u16,
+    /// Inside another record, modulo 2^16.
+    pub lost_nested: u16,
+}
+
+impl SmallPacketHeader {
+    /// Reads the header that `bytes` begin with; `None` if they are too few or have no magic.
+    pub fn read(bytes: &[u8], swapped: bool) -> Option<SmallPacketHeader> {
+        let words = Words { bytes, swapped };
+        if bytes.len() < abi::PACKET_HEADER_BYTES as usize
+            || words.u32(packet::MAGIC)? != abi::PACKET_MAGIC
+        {
+            return None;
+        }
+        let low = words.u32(packet::SEQUENCE)?;
+        let high = words.u16(packet::SEQUENCE_HIGH)?;
+        Some(SmallPacketHeader {
+            sequence: u64::from(high) << 32 | u64::from(low),
+            core: words.u16(packet::CORE)?,
+            content_bytes: words.u16(packet::CONTENT_BYTES)?,
+            begin: words.u64(packet::BEGIN)?,
+            lost_full: words.u32(packet::LOST_FULL)?,
+            lost_too_big: words.u16(packet::LOST_TOO_BIG)?,
+            lost_nested: words.u16(packet::LOST_NESTED)?,
+        })
+    }
+
+    /// Whether a content of so many bytes is one of a packet of `packet_bytes`.
+    ///
+    /// Errors: why not.
+    pub fn check_content(content: u32, packet_bytes: u32) -> Result<(), &'static str> {
+        if !(abi::PACKET_HEADER_BYTES..=packet_bytes).contains(&content) {
+            return Err("its content ends before or behind it");
+        }
+        if !content.is_multiple_of(8) {
+            return Err("its content ends within a word");
+        }
+        Ok(())
+    }
+}
+
+impl<'a> SmallArea<'a> {
+    /// Reads the header of the area that `bytes` begin with.
+    ///
+    /// Errors: what does not fit, by its name.
+    pub fn read(bytes: &'a [u8], swapped: bool) -> Result<SmallArea<'a>, SmallAreaError> {
+        let header = SmallHeader::read(bytes, swapped)?;
+        let (area_bytes, there) = (header.area_bytes, bytes.len() as u64);
+        if there < area_bytes {
+            return Err(SmallAreaError::Cut { area_bytes, there });
+        }
+        Ok(SmallArea { bytes, header })
+    }
+
+    /// Bytes that it takes.
+    pub fn area_bytes(&self) -> usize {
+        // It was compared with the bytes that are there.
+        self.header.area_bytes as usize
+    }
+
+    /// Its bytes, which the ranges of packets refer to.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    fn words(&self) -> Words<'a> {
+        Words { bytes: self.bytes, swapped: self.header.swapped }
+    }
+
+    /// Where the control block of a core is; behind the last core, the schemas.
+    fn ring_at(&self, core: u16) -> usize {
+        let packets = self.header.packet_bytes as usize * self.header.packets_per_ring as usize;
+        let stride = packets + abi::CONTROL_BYTES as usize;
+        abi::HEADER_BYTES as usize + usize::from(core) * stride
+    }
+
+    /// Its schemas: [`SmallHeader::schemas`].
+    pub fn schemas(&self) -> Vec<SmallSchema> {
+        let descriptors = self.bytes.get(self.ring_at(self.header.core_count)..);
+        self.header.schemas(descriptors.unwrap_or_default())
     }
 
     /// The ring of a core; `None` if it has none.
     /// Cost: a look at each packet's header.
     pub fn ring(&self, core: u16) -> Option<SmallRing> {
-        if core >= self.core_count {
+        if core >= self.header.core_count {
             return None;
         }
         let at = self.ring_at(core);
@@ -309,16 +390,16 @@ impl<'a> SmallArea<'a> {
             clock_backward: words.u32(ring::CLOCK_BACKWARD)?,
             damages: Vec::new(),
         };
-        let packets = self.packet_bytes as usize * self.packets_per_ring as usize;
+        let packets = self.header.packet_bytes as usize * self.header.packets_per_ring as usize;
         let data_end = abi::CONTROL_BYTES as usize + packets;
         // 0: nothing was recorded. The cursor is behind its packet's header, so never at its start.
         let open = (cursor as usize)
             .checked_sub(abi::CONTROL_BYTES as usize + 1)
-            .map(|before| (before / self.packet_bytes as usize) as u32);
+            .map(|before| (before / self.header.packet_bytes as usize) as u32);
         if cursor as usize > data_end || !cursor.is_multiple_of(8) {
             found.damages.push((0, "the cursor is not in the ring"));
         }
-        for slot in 0..self.packets_per_ring {
+        for slot in 0..self.header.packets_per_ring {
             match self.packet(core, slot, (open == Some(slot)).then_some(cursor)) {
                 Ok(Some(packet)) => found.packets.push(packet),
                 Ok(None) => {}
@@ -337,44 +418,36 @@ impl<'a> SmallArea<'a> {
         slot: u32,
         cursor: Option<u32>,
     ) -> Result<Option<SmallPacket>, &'static str> {
-        let in_ring = abi::CONTROL_BYTES as usize + slot as usize * self.packet_bytes as usize;
+        let packet_bytes = self.header.packet_bytes;
+        let in_ring = abi::CONTROL_BYTES as usize + slot as usize * packet_bytes as usize;
         let at = self.ring_at(core) + in_ring;
         // Of an area that is whole each packet is within.
-        let cut = "it is not in the memory";
-        let words = self.words().from(at).ok_or(cut)?;
-        if words.u32(packet::MAGIC).ok_or(cut)? != abi::PACKET_MAGIC {
+        let words = self.words().from(at).ok_or("it is not in the memory")?;
+        let Some(found) = SmallPacketHeader::read(words.bytes, words.swapped) else {
             return Ok(None);
-        }
-        let low = words.u32(packet::SEQUENCE).ok_or(cut)?;
-        let high = words.u16(packet::SEQUENCE_HIGH).ok_or(cut)?;
-        if low & (self.packets_per_ring - 1) != slot {
+        };
+        if found.sequence as u32 & (self.header.packets_per_ring - 1) != slot {
             return Err("its sequence belongs elsewhere");
         }
-        if words.u16(packet::CORE).ok_or(cut)? != core {
+        if found.core != core {
             return Err("it is of another core");
         }
-        let content = u32::from(words.u16(packet::CONTENT_BYTES).ok_or(cut)?);
-        let is_open = content == 0;
+        let is_open = found.content_bytes == 0;
         let content = match cursor {
-            _ if !is_open => content,
+            _ if !is_open => u32::from(found.content_bytes),
             // It was being opened when the program ended.
             None => return Ok(None),
             Some(cursor) => cursor - in_ring as u32,
         };
-        if !(abi::PACKET_HEADER_BYTES..=self.packet_bytes).contains(&content) {
-            return Err("its content ends before or behind it");
-        }
-        if !content.is_multiple_of(8) {
-            return Err("its content ends within a word");
-        }
+        SmallPacketHeader::check_content(content, packet_bytes)?;
         let records = at + abi::PACKET_HEADER_BYTES as usize..at + content as usize;
         Ok(Some(SmallPacket {
-            sequence: u64::from(high) << 32 | u64::from(low),
-            begin: words.u64(packet::BEGIN).ok_or(cut)?,
+            sequence: found.sequence,
+            begin: found.begin,
             lost: LossCounts {
-                full: words.u32(packet::LOST_FULL).ok_or(cut)?.into(),
-                too_big: words.u16(packet::LOST_TOO_BIG).ok_or(cut)?.into(),
-                contended: words.u16(packet::LOST_NESTED).ok_or(cut)?.into(),
+                full: found.lost_full.into(),
+                too_big: found.lost_too_big.into(),
+                contended: found.lost_nested.into(),
                 no_ring: 0,
             },
             is_open,

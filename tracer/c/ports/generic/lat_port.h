@@ -15,5 +15,7 @@ uint32_t lat_port_context(void);
 typedef uint32_t lat_port_mask_t;
 lat_port_mask_t lat_port_mask(void);
 void lat_port_unmask(lat_port_mask_t before);
+/* Only where small/serial.c is used. */
+void lat_port_put(const void *bytes, uint32_t count);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
+#ifndef LAT_PORT_CORES
 #define LAT_PORT_CORES 1u
+#endif
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
@@ -30,6 +32,13 @@ static inline uint32_t lat_port_context(void)
 {
     return test_context;
 }
+#if LAT_PORT_CORES > 1
+extern uint32_t test_core;
+static inline uint32_t lat_port_core(void)
+{
+    return test_core;
+}
+#endif
 typedef uint32_t lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)
 {
@@ -39,5 +48,6 @@ static inline void lat_port_unmask(lat_port_mask_t before)
 {
     (void)before;
 }
+void lat_port_put(const void *bytes, uint32_t count);
 
 #endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A small area (`spec/small-area.md`) in a recording: its schemas, a stream for each core. Packets come from
+//! a memory image or from a line.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lateralis_ring::small::{SmallHeader, SmallSchema};
+use lateralis_ring::{Chunk, ClockKind, LossCounts, PacketHeader, RingKind, RingMode, abi};
+
+use super::recording::{FinishedArea, Recording, StreamTarget};
+use super::stream_report::{count_events, stream_report};
+use crate::classes::RegisteredSchema;
+use crate::clock::{ClockSample, FrequencySource};
+use crate::error::Error;
+use crate::report;
+use crate::small::{ProgramImage, schemas_of, widen};
+use crate::stream::{PREFIX_BYTES, RingStream, SealContext};
+use crate::walk::RecordPlan;
+
+/// What all streams of an area have in common.
+struct About {
+    header: SmallHeader,
+    area_id: u64,
+    class_id: u32,
+    plan: RecordPlan,
+}
+
+impl About {
+    fn context(&self, uuid: [u8; 16], now: u64) -> SealContext<'_> {
+        SealContext {
+            uuid,
+            stream_id: self.class_id,
+            area_id: self.area_id,
+            plan: Some(&self.plan),
+            overwrite: self.header.mode == RingMode::Overwrite,
+            swapped: self.header.swapped,
+            now,
+        }
+    }
+}
+
+/// The packets of a core so far.
+struct CoreStream {
+    ring: RingStream,
+    target: StreamTarget,
+    last_time: u64,
+    /// Records whose time was before that of the record in front of them.
+    backward: u64,
+}
+
+/// What is known of a packet besides its records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartPacket {
+    pub(super) sequence: u64,
+    pub(super) begin: u64,
+    pub(super) lost: LossCounts,
+    pub(super) is_open: bool,
+}
+
+/// See the module's description.
+pub(super) struct SmallPart {
+    about: About,
+    registered: Vec<RegisteredSchema>,
+    cores: BTreeMap<u16, CoreStream>,
+}
+
+impl SmallPart {
+    /// Begins to write the packets of an area. `place` is what errors name.
+    ///
+    /// Errors: its clock cannot be joined with that of the recording, or none of its events can be named.
+    pub(super) fn begin(
+        recording: &mut Recording,
+        (header, descriptors): (&SmallHeader, &[SmallSchema]),
+        (images, known): (&[ProgramImage<'_>], &[RegisteredSchema]),
+        start: ClockSample,
+        place: &Path,
+    ) -> Result<SmallPart, Error> {
+        let first = recording.clock.is_none();
+        // No time can be told without: a tick counts as a nanosecond.
+        let hz = if header.clock_hz == 0 { 1_000_000_000 } else { header.clock_hz };
+        let (registered, problems) =
+            schemas_of(descriptors, images, known, |text| recording.compile(text));
+        if registered.is_empty() && header.schema_count != 0 {
+            let reason = problems.into_iter().next().unwrap_or_default();
+            return Err(Error::NoSchemaText { path: place.to_owned(), reason });
+        }
+        let frequency = (hz, FrequencySource::Defined);
+        let clock = recording.use_dead_clock(ClockKind::Port, frequency, start);
+        let same = clock.kind == ClockKind::Port && clock.frequency().0 == hz;
+        if !same || (!first && recording.swapped != header.swapped) {
+            return Err(Error::Clock { path: place.to_owned(), clock_kind: header.time_bits });
+        }
+        recording.swapped = header.swapped;
+        problems.into_iter().for_each(|text| recording.problem(text));
+        if header.clock_hz == 0 {
+            recording.problem(
+                "The clock's frequency is not in the area: a tick counts as a nanosecond"
+                    .to_owned(),
+            );
+        }
+        let mut plan = RecordPlan::new(header.swapped);
+        for entry in &registered {
+            plan.add(entry.base_id, &entry.schema);
+        }
+        let about = About {
+            // Never 0, and the same each time the same memory is read.
+            area_id: u64::from(header.generation) << 32 | (header.address & 0xffff_ffff) | 1,
+            class_id: recording.classes.add(RingKind::PerCpu, &registered),
+            plan,
+            header: *header,
+        };
+        recording.write_metadata_if_due()?;
+        recording.reserve(u64::from(header.packet_bytes) + abi::PACKET_HEADER_BYTES);
+        Ok(SmallPart { about, registered, cores: BTreeMap::new() })
+    }
+
+    fn core(&mut self, core: u16) -> &mut CoreStream {
+        let area_id = self.about.area_id;
+        self.cores.entry(core).or_insert_with(|| CoreStream {
+            ring: RingStream::new(u32::from(core), LossCounts::default(), 0),
+            target: StreamTarget::new(format!("core{core}-{area_id:x}")),
+            last_time: 0,
+            backward: 0,
+        })
+    }
+
+    /// The sums of a core, to be added to.
+    pub(super) fn ring(&mut self, core: u16) -> &mut RingStream {
+        &mut self.core(core).ring
+    }
+
+    /// Events so far.
+    pub(super) fn events(&self) -> u64 {
+        self.cores.values().map(|core| core.ring.totals().events).sum()
+    }
+
+    /// Writes a packet with these records behind those of the core that were written before.
+    pub(super) fn packet(
+        &mut self,
+        recording: &mut Recording,
+        core: u16,
+        packet: &PartPacket,
+        records: &[u8],
+    ) {
+        self.core(core);
+        let (about, Some(stream)) = (&self.about, self.cores.get_mut(&core)) else { return };
+        let mut buffer = std::mem::take(&mut recording.buffer);
+        let place = PREFIX_BYTES..PREFIX_BYTES + records.len();
+        buffer[place.clone()].copy_from_slice(records);
+        let begin = packet.begin.max(stream.last_time);
+        let widened = widen(
+            &mut buffer[place],
+            packet.begin,
+            stream.last_time,
+            about.header.time_bits,
+            &about.plan,
+        );
+        stream.backward += widened.backward;
+        stream.last_time = widened.last_time;
+        let chunk = Chunk {
+            sequence: packet.sequence,
+            from: abi::PACKET_HEADER_BYTES,
+            bytes: records.len() as u64,
+            slack: widened.slack,
+            closed: !packet.is_open,
+            header: PacketHeader {
+                timestamp_begin: begin,
+                timestamp_end: widened.last_time,
+                lost: packet.lost,
+                ..PacketHeader::default()
+            },
+        };
+        let context = about.context(recording.uuid, u64::MAX);
+        if let Some(sealed) = stream.ring.seal(&context, &chunk, &mut buffer) {
+            let bytes = &buffer[sealed.bytes.clone()];
+            if !recording.write_packet(&mut stream.target, bytes, &sealed) {
+                stream.ring.not_written(&context, &sealed, &buffer);
+            }
+        }
+        stream.ring.take_introductions();
+        recording.buffer = buffer;
+    }
+
+    /// Ends a core whose ring has lost so much in the end.
+    fn end_core(&mut self, recording: &mut Recording, core: u16, lost: &LossCounts) {
+        self.core(core);
+        let (about, Some(stream)) = (&self.about, self.cores.get_mut(&core)) else { return };
+        if stream.backward != 0 {
+            recording.problem(format!(
+                "The clock ran backwards before {} records, which got the time of the record in front of \
+                 them: core={core}",
+                stream.backward
+            ));
+        }
+        // A clock that does not run here has no now: the packet ends with the last one.
+        let context = about.context(recording.uuid, stream.last_time);
+        let mut buffer = std::mem::take(&mut recording.buffer);
+        if let Some(sealed) = stream.ring.seal_losses(&context, lost, &mut buffer) {
+            let bytes = &buffer[sealed.bytes.clone()];
+            if !recording.write_packet(&mut stream.target, bytes, &sealed) {
+                stream.ring.not_written(&context, &sealed, &buffer);
+            }
+        }
+        recording.buffer = buffer;
+        recording.count_not_written(&mut stream.ring, &mut stream.target, &context);
+        recording.close_stream(&mut stream.target);
+    }
+
+    /// Ends all streams; `lost` has the counters of each core, modulo 2^32 or more. The report gets
+    /// what is known of the area, as the source `name` with more details.
+    pub(super) fn finish(
+        mut self,
+        recording: &mut Recording,
+        lost: &BTreeMap<u16, LossCounts>,
+        (name, more): (&str, Vec<(&str, String)>),
+    ) {
+        let cores: Vec<u16> = self.cores.keys().chain(lost.keys()).copied().collect();
+        for core in cores {
+            self.end_core(recording, core, lost.get(&core).unwrap_or(&LossCounts::default()));
+        }
+        let SmallPart { about: About { header, area_id, .. }, registered, cores } = self;
+        let mode = if header.mode == RingMode::Overwrite { "overwrite" } else { "discard" };
+        let details = [
+            ("address", format!("{:#x}", header.address)),
+            ("mode", mode.to_owned()),
+            ("cores", header.core_count.to_string()),
+            ("packet_bytes", header.packet_bytes.to_string()),
+            ("packets_per_ring", header.packets_per_ring.to_string()),
+            ("generation", header.generation.to_string()),
+            ("clock_hz", header.clock_hz.to_string()),
+        ];
+        let details = details.into_iter().chain(more);
+        let details: BTreeMap<String, String> =
+            details.map(|(name, text)| (name.to_owned(), text)).collect();
+        let area_id = format!("{area_id:016x}");
+        let name = name.to_owned();
+        recording.finish_area(Box::new(move |clock| {
+            let mut finished = FinishedArea {
+                source: Some(report::Source {
+                    name,
+                    area_id: area_id.clone(),
+                    schemas: registered.iter().map(|entry| entry.schema.name.clone()).collect(),
+                    details,
+                    lost: BTreeMap::new(),
+                }),
+                ..FinishedArea::default()
+            };
+            let names = count_events::names(&registered);
+            for (core, CoreStream { ring, target, .. }) in cores {
+                let place = (area_id.as_str(), u32::from(core));
+                let Some(one) = stream_report(clock, &ring, place, Some(u32::from(core))) else {
+                    continue;
+                };
+                count_events::add(&mut finished.events, ring.counts(), &names);
+                finished.streams.push(report::Stream { files: target.paths, ..one });
+            }
+            finished
+        }));
+    }
+}
