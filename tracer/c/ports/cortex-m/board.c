@@ -2,14 +2,17 @@
 /* MPS2 boards (QEMU's mps2-an385 with a Cortex-M3, mps2-an505 with a Cortex-M33 in secure state): reset,
  * serial line, two timers [AN385, AN505: memory maps]. */
 #include "board.h"
+#include "lat_port.h"
 
 #define WORD(address) (*(volatile uint32_t *)(address))
 #ifdef BOARD_AN505
 #define UART0 0x50200000u
+#define UART1 0x50201000u
 #define TIMERS 0x50000000u
 #define TIMER_INTERRUPT 3u /* and 4 */
 #else
 #define UART0 0x40004000u
+#define UART1 0x40005000u
 #define TIMERS 0x40000000u
 #define TIMER_INTERRUPT 8u /* and 9 */
 #endif
@@ -31,6 +34,15 @@ void board_put(char c)
     while ((WORD(UART0 + 4u) & 1u) != 0) {
     }
     WORD(UART0) = (uint8_t)c;
+}
+
+void lat_port_put(const void *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        while ((WORD(UART1 + 4u) & 1u) != 0) {
+        }
+        WORD(UART1) = ((const uint8_t *)bytes)[i];
+    }
 }
 
 _Noreturn void board_stop(void)
@@ -94,6 +106,8 @@ static void reset(void)
         *to++ = 0;
     WORD(UART0 + 0x10u) = 16; /* the least divisor */
     WORD(UART0 + 8u) = 1;     /* send */
+    WORD(UART1 + 0x10u) = 16;
+    WORD(UART1 + 8u) = 1;
     /* A smaller number interrupts a greater one. */
     ((volatile uint8_t *)NVIC_PRIORITY)[TIMER_INTERRUPT] = 0x80;
     ((volatile uint8_t *)NVIC_PRIORITY)[TIMER_INTERRUPT + 1u] = 0x40;

@@ -64,4 +64,7 @@ static inline void lat_port_unmask(lat_port_mask_t before)
 #endif
 }
 
+/* The second serial line (board.c). */
+void lat_port_put(const void *bytes, uint32_t count);
+
 #endif

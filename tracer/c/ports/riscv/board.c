@@ -24,6 +24,12 @@ void board_put(char c)
     *(volatile char *)UART = c;
 }
 
+void lat_port_put(const void *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        board_put(((const char *)bytes)[i]);
+}
+
 _Noreturn void board_stop(void)
 {
     __asm__ volatile("csrci mstatus, 8");
