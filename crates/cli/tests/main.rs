@@ -45,6 +45,7 @@ mod samples;
 mod scripts;
 mod second_user;
 mod seeds;
+mod serial;
 mod sessions;
 mod simulator;
 mod sql;

@@ -35,6 +35,7 @@ pub mod probe;
 pub mod relate;
 pub mod script;
 pub mod seeds;
+pub mod serial_line;
 pub mod sieve;
 pub mod simulator;
 pub mod small_area;
@@ -102,6 +103,7 @@ pub const TARGETS: &[Target] = &[
     target("etrace", etrace::check, etrace::good, &[]),
     target("simulator", simulator::check, simulator::good, &[]),
     target("small_area", small_area::check, small_area::good, &[]),
+    target("serial_line", serial_line::check, serial_line::good, &[]),
     target("symbols", symbols::check, symbols::good, &["\x7fELF", ".symtab", "_ZN", "_R", " T "]),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

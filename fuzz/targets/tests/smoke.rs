@@ -64,6 +64,7 @@ smoke! {
     sieve 20000
     simulator 10000
     small_area 5000
+    serial_line 5000
     symbols 2000
     intelpt 3000
     etrace 3000

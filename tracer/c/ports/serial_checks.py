@@ -168,11 +168,11 @@ def run(module):
     send = folder.compile("send")
     if send is None:
         return None
-    damaged_line(folder, send)
-    other_lines(folder, send)
-    runs(folder, send)
-    names(folder, send)
-    devices(folder, send)
+    for part in (damaged_line, other_lines, runs, names, devices):
+        try:
+            part(folder, send)
+        except ValueError as error:
+            ports.fail(f"{part.__name__}: a line of the sender", f"{error}")
     for machine in (ports.CORTEX_M3, ports.CORTEX_M33):
         if ports.can_run(machine, "a line of its own"):
             line_of_its_own(machine)

@@ -215,7 +215,8 @@ pub struct RecordArgs {
     ])]
     pub serial: Option<String>,
     /// Bits per second of a serial device
-    #[arg(long, value_name = "N", default_value_t = 115_200, requires = "serial")]
+    #[arg(long, value_name = "N", default_value_t = 115_200, requires = "serial",
+        value_parser = clap::value_parser!(u32).range(1..))]
     pub baud: u32,
     /// Program that is running there: names its events, if it does not send their names
     #[arg(long, value_name = "FILE", requires = "serial")]
@@ -322,6 +323,10 @@ pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
     }
     if let Some(line) = &args.serial {
         return serial::run(&args, line);
+    }
+    if !args.elf.is_empty() || !args.schema.is_empty() {
+        let advice = "they name events of a machine without an operating system: add --serial LINE";
+        return Err(CliError::new("cannot use this option here", "--elf, --schema", advice));
     }
     if args.sim {
         return simulated::run(&args);

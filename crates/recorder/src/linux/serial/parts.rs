@@ -25,6 +25,8 @@ use crate::small::schemas_of;
 /// Most runs that are recorded: a program that fails at its start over and over does not fill the disk with
 /// directories.
 const PARTS_MAX: u64 = 100;
+/// Numbers behind the names of directories that are tried.
+const NUMBER_MAX: u64 = 10_000;
 /// Most problems that are kept.
 const PROBLEMS_MAX: usize = 100;
 
@@ -63,6 +65,8 @@ pub(super) struct Parts<'a> {
     refused: BTreeSet<u64>,
     done: Vec<(u64, SerialPart)>,
     count: u64,
+    /// Behind the name of the newest directory.
+    number: u64,
     done_events: u64,
     /// Why the first run is not recorded.
     failed: Option<Error>,
@@ -91,6 +95,7 @@ impl<'a> Parts<'a> {
             refused: BTreeSet::new(),
             done: Vec::new(),
             count: 0,
+            number: 1,
             done_events: 0,
             failed: None,
             problems: Vec::new(),
@@ -165,11 +170,16 @@ impl<'a> Parts<'a> {
     fn next_output(&mut self) -> Result<Output, Error> {
         match self.first.take() {
             Some(first) => Ok(first),
-            None => {
+            None => loop {
+                self.number += 1;
                 let mut name = self.output.clone().into_os_string();
-                name.push(format!("-{}", self.count + 1));
-                Output::create(Path::new(&name), self.max_disk_bytes)
-            }
+                name.push(format!("-{}", self.number));
+                match Output::create(Path::new(&name), self.max_disk_bytes) {
+                    // Of an earlier recording: the next one.
+                    Err(Error::OutputExists(_)) if self.number < NUMBER_MAX => {}
+                    made => break made,
+                }
+            },
         }
     }
 
