@@ -2,8 +2,9 @@
 //! From events to activities.
 //!
 //! Whoever says what begins and ends, a declaration or a function of the script, the
-//! pairing is that of declared spans ([`lateralis_analysis::Pairer`]): by key, innermost
-//! first, the own thread before others.
+//! pairing is that of declared spans ([`lateralis_analysis::SpanPairer`]): by key, innermost
+//! first, the own thread before others; without a key, on the stack of the thread. And so is what missing
+//! events do to it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lateralis_analysis::filter::{Context, matches_pattern};
-use lateralis_analysis::{Edge, Pairer, Side};
+use lateralis_analysis::{Edge, Gaps, PairedSpan, Side, SpanInRun, SpanPairer, SpanSink};
 use lateralis_model::{Event, Writer};
 use lateralis_units::Nanos;
 use rquickjs::function::Opt;
@@ -44,6 +45,8 @@ pub struct Activity {
     pub end: End,
     /// What the script says of it: of its beginning, then of its end.
     pub attributes: Vec<(Arc<str>, Scalar)>,
+    /// Whether it is one if missing events are put back.
+    pub is_certain: bool,
 }
 
 /// An end of an activity.
@@ -96,27 +99,20 @@ pub enum Step<'a> {
 /// What a beginning carries until its end.
 #[derive(Debug)]
 struct Begun {
-    number: u64,
     key: Vec<Scalar>,
     cpu: Option<u32>,
     tag: u64,
     attributes: Attributes,
 }
 
-/// Pairs activities of one kind.
+/// Of one kind of activities.
 #[derive(Default)]
-struct Pairing {
-    /// Of keys that are one integer ≥ 0, and of none.
-    by_number: Pairer,
-    /// Of all other keys.
-    by_value: Pairer,
+struct KindState {
+    /// Numbers of keys that are not one integer ≥ 0.
     values: HashMap<Vec<Scalar>, u64>,
-    begun: HashMap<Place, Vec<Begun>>,
     open: u64,
+    orphans: u64,
 }
-
-/// Whether the key is a number, the key, the thread and the time of a beginning.
-type Place = (bool, Option<u64>, Option<Writer>, Nanos);
 
 /// Bytes that keys, attributes and open activities take, about.
 #[derive(Default)]
@@ -164,30 +160,62 @@ enum What {
 
 /// Gathers the activities of a script, event by event in the order of time.
 pub struct Activities {
-    pairings: Vec<Pairing>,
+    pairing: Pairing,
     /// By stream class and class, for each kind that is declared: whether its patterns
     /// allow that the class begins or ends it.
     classes: HashMap<(u32, u32), Vec<(bool, bool)>>,
-    counted: Counted,
 }
 
-/// What all pairings have in common.
-#[derive(Default)]
-struct Counted {
+/// What begins and ends, of all kinds.
+struct Pairing {
+    /// Two kinds for each: with keys that are one integer ≥ 0 or none, and with other keys.
+    pairer: SpanPairer<u64>,
+    kinds: Vec<KindState>,
+    /// By their numbers.
+    begun: HashMap<u64, Begun>,
     held: Held,
     /// Activities that began.
-    begun: u64,
+    begun_count: u64,
+}
+
+/// What an end does.
+#[derive(Default)]
+struct Ended {
+    pair: Option<PairedSpan<u64>>,
+    is_orphan: bool,
+}
+
+impl SpanSink<u64> for Ended {
+    fn pairs(&mut self, paired: &PairedSpan<u64>) {
+        self.pair = Some(*paired);
+    }
+
+    // Nothing comes in runs here.
+    fn pairs_in_run(&mut self, _: &SpanInRun) {}
+
+    fn orphan(&mut self, _: u32, _: &Edge) {
+        self.is_orphan = true;
+    }
 }
 
 impl Activities {
-    /// Of a script.
+    /// Of a script; nothing is missing in the trace, or see [`Activities::set_gaps`].
     #[must_use]
     pub fn new(script: &Script) -> Self {
-        Self {
-            pairings: script.kinds.iter().map(|_| Pairing::default()).collect(),
-            classes: HashMap::new(),
-            counted: Counted::default(),
-        }
+        let all = (Nanos(i64::MIN), Nanos(i64::MAX));
+        let pairing = Pairing {
+            pairer: SpanPairer::new(all, Gaps::default(), false),
+            kinds: script.kinds.iter().map(|_| KindState::default()).collect(),
+            begun: HashMap::new(),
+            held: Held::default(),
+            begun_count: 0,
+        };
+        Self { pairing, classes: HashMap::new() }
+    }
+
+    /// Where events are missing, as far as that is known by now.
+    pub fn set_gaps(&mut self, gaps: Gaps) {
+        self.pairing.pairer.set_gaps(gaps);
     }
 
     /// Takes the next event, in the order of time, which happened `at` a time, in a thread
@@ -247,8 +275,7 @@ impl Activities {
                             key: key_of(&kind.name, key, engine, event, context)?,
                             attributes: attributes_of(attributes, event, context),
                         };
-                        let (pairing, counted) = (&mut self.pairings[index], &mut self.counted);
-                        pairing.take(said, at, counted, engine, see)?;
+                        self.pairing.take(said, at, engine, see)?;
                     }
                 }
                 Decode::Function(function, handle) => {
@@ -260,8 +287,7 @@ impl Activities {
                     let all = std::mem::take(&mut *script.said.borrow_mut());
                     result?;
                     for said in all {
-                        let pairing = &mut self.pairings[said.kind];
-                        pairing.take(said, at, &mut self.counted, engine, see)?;
+                        self.pairing.take(said, at, engine, see)?;
                     }
                 }
             }
@@ -272,10 +298,7 @@ impl Activities {
     /// For each kind: activities that have begun and not ended, and ends without a
     /// beginning.
     pub fn left_over(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
-        self.pairings.iter().map(|pairing| {
-            let orphans = pairing.by_number.orphan_count() + pairing.by_value.orphan_count();
-            (pairing.open, orphans)
-        })
+        self.pairing.kinds.iter().map(|kind| (kind.open, kind.orphans))
     }
 }
 
@@ -355,75 +378,68 @@ impl Pairing {
         &mut self,
         said: Said,
         at: End,
-        counted: &mut Counted,
         engine: &Engine,
         see: &mut dyn FnMut(Step<'_>),
     ) -> Result<(), ScriptError> {
-        let held = &mut counted.held;
         let End { time, writer, cpu, tag } = at;
         let kind = said.kind;
         let side = match said.what {
             What::Side(side) => side,
             What::Whole(begin, end) => {
+                let is_certain = !self.pairer.certainty().gaps().touch(begin, end);
                 let end_at = |time| End { time, ..at };
                 let (begin, end) = (end_at(begin), end_at(end));
                 let Said { key, attributes, .. } = said;
-                let activity = Activity { kind, key, begin, end, attributes };
+                let activity = Activity { kind, key, begin, end, attributes, is_certain };
                 see(Step::Ends { number: None, activity });
                 return Ok(());
             }
         };
-        let (is_number, number) = match said.key.as_slice() {
+        let of_kind = &mut self.kinds[kind];
+        let (is_number, key) = match said.key.as_slice() {
             [] => (true, None),
             [Scalar::Integer(value)] if u64::try_from(*value).is_ok() => {
                 (true, Some(*value as u64))
             }
             _ => {
-                let next = self.values.len() as u64;
-                if !self.values.contains_key(&said.key) {
-                    held.add(Held::of(&said.key, &Attributes::new()), engine)?;
+                let next = of_kind.values.len() as u64;
+                if !of_kind.values.contains_key(&said.key) {
+                    self.held.add(Held::of(&said.key, &Attributes::new()), engine)?;
                 }
-                (false, Some(*self.values.entry(said.key.clone()).or_insert(next)))
+                (false, Some(*of_kind.values.entry(said.key.clone()).or_insert(next)))
             }
         };
-        let edge = Edge { time, side, key: number, writer };
-        let pairer = if is_number { &mut self.by_number } else { &mut self.by_value };
-        let span = pairer.push(edge);
+        let edge = Edge { time, side, key, writer };
+        let of_pairer = 2 * kind as u32 + u32::from(!is_number);
+        let number = self.begun_count;
+        let mut ended = Ended::default();
+        self.pairer.push(of_pairer, edge, number, &mut ended);
         if side == Side::Begin {
-            self.open += 1;
-            held.add(Held::of(&said.key, &said.attributes), engine)?;
-            let place = (is_number, number, writer, time);
-            let number = counted.begun;
-            counted.begun += 1;
+            of_kind.open += 1;
+            self.begun_count += 1;
+            self.held.add(Held::of(&said.key, &said.attributes), engine)?;
             see(Step::Begins { number, kind, key: &said.key, at });
-            let begun = Begun { number, key: said.key, cpu, tag, attributes: said.attributes };
-            self.begun.entry(place).or_default().push(begun);
+            let begun = Begun { key: said.key, cpu, tag, attributes: said.attributes };
+            self.begun.insert(number, begun);
             return Ok(());
         }
-        let Some(span) = span else { return Ok(()) };
-        self.open -= 1;
-        let place = (is_number, span.begin.key, span.begin.writer, span.begin.time);
-        // Several that began at once with one key in one thread nest as well.
-        let Some(waiting) = self.begun.get_mut(&place) else { return Ok(()) };
-        let Some(begun) = waiting.pop() else { return Ok(()) };
-        if waiting.is_empty() {
-            self.begun.remove(&place);
-        }
-        held.0 = held.0.saturating_sub(Held::of(&begun.key, &begun.attributes));
+        of_kind.orphans += u64::from(ended.is_orphan);
+        let Some(PairedSpan { span, tag: number, is_certain, .. }) = ended.pair else {
+            return Ok(());
+        };
+        of_kind.open -= 1;
+        let Some(begun) = self.begun.remove(&number) else { return Ok(()) };
+        self.held.0 = self.held.0.saturating_sub(Held::of(&begun.key, &begun.attributes));
         let mut attributes = begun.attributes;
         for (name, value) in said.attributes {
             if !attributes.iter().any(|(known, _)| *known == name) {
                 attributes.push((name, value));
             }
         }
-        let begin = End {
-            time: span.begin.time,
-            writer: span.begin.writer,
-            cpu: begun.cpu,
-            tag: begun.tag,
-        };
-        let activity = Activity { kind, key: begun.key, begin, end: at, attributes };
-        see(Step::Ends { number: Some(begun.number), activity });
+        let Edge { time, writer, .. } = span.begin;
+        let begin = End { time, writer, cpu: begun.cpu, tag: begun.tag };
+        let activity = Activity { kind, key: begun.key, begin, end: at, attributes, is_certain };
+        see(Step::Ends { number: Some(number), activity });
         Ok(())
     }
 }

@@ -114,6 +114,7 @@ fn gather(
     let trace = recording.annotated();
     let mut facts = Facts::new(&trace, &recording.streams);
     let mut activities = Activities::new(script);
+    activities.set_gaps(early);
     let kinds = script.activity_names().len();
     let mut durations: Vec<Durations> = vec![Durations::default(); kinds];
     let mut events = source.events_in(selection.interval());
@@ -133,7 +134,10 @@ fn gather(
         let mut found = |activity: Activity| {
             durations[activity.kind].push(activity.duration_ns());
             if written.is_ok() {
-                let quality = early.of_value(activity.begin.time, activity.end.time);
+                let quality = match activity.is_certain {
+                    true => Quality::Exact,
+                    false => Quality::Unknown,
+                };
                 written = lines.activity(&activity, quality);
             }
         };

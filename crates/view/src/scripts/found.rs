@@ -180,7 +180,7 @@ pub fn rows(
             thread: index,
             from: point(&session.lanes, &activity.begin),
             to: point(&session.lanes, &activity.end),
-            quality: 0,
+            quality: if activity.is_certain { 0 } else { 2 },
         };
         builder.interval(
             lane,

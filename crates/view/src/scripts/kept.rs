@@ -82,6 +82,10 @@ pub fn over(
         None => Interval::default(),
         Some(_) => Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) },
     };
+    if let Some(finding) = finding {
+        let damage = source.recording.source.damage();
+        finding.activities.set_gaps(source.recording.gaps(damage));
+    }
     let mut events = source.recording.source.events_in(stretch);
     let mut looked = 0;
     while let Some(event) = events.next_event() {

@@ -80,7 +80,7 @@ impl Round<'_> {
                     thread: told,
                     from,
                     to: point(self.lanes, &activity.end),
-                    quality: 0,
+                    quality: if activity.is_certain { 0 } else { 2 },
                 };
                 let since = i128::from(activity.end.time.0) - i128::from(self.growing.origin());
                 if let Some((end, _)) = lock(self.telling).get_mut(&told) {
