@@ -355,3 +355,72 @@ fn a_program_that_never_registers_is_not_one_without_events() {
     let info = place.lat(&["info", "none"]);
     assert_eq!(info.status.code(), Some(1), "{}", String::from_utf8_lossy(&info.stdout));
 }
+
+/// Which events were off is in the report, and what is said of them is no exact number.
+#[test]
+fn events_that_were_off_are_known_to_every_reader() {
+    let place = Place::new();
+    let program = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=5"];
+    let words =
+        ["record", "--quiet", "--with", "io", "--disable", "io:READ_DONE", "-o", "out", "--"];
+    let output = place.lat(&[&words[..], &program].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = place.report("out");
+    let area = &report["areas"][0];
+    let names = |list: &str| -> Vec<&str> {
+        let names = area[list].as_array().expect("names").iter();
+        names.map(|name| name.as_str().expect("a name")).collect()
+    };
+    assert!(names("disabled").contains(&"io:READ_DONE"), "{area}");
+    assert!(names("disabled").contains(&"mutex:MUTEX_LOCK"), "not asked for: {area}");
+    assert!(!names("disabled").contains(&"io:READ"), "{area}");
+    assert!(names("disabled_in_part").is_empty(), "{area}");
+    let stats = place.json(&["stats", "out", "--json"]);
+    let spans = stats["spans"].as_array().expect("spans");
+    let of = |name: &str| spans.iter().find(|span| span["name"] == name).expect(name);
+    assert_eq!(of("io_read")["not_exact"]["unfinished"], "unknown");
+    for number in ["count", "unfinished", "max_ns", "mean_ns"] {
+        assert!(of("io_write")["not_exact"][number].is_null(), "its events were all on: {number}");
+    }
+}
+
+/// The same where they were on before and behind.
+#[test]
+fn events_that_were_off_for_a_while_are_known_to_every_reader() {
+    let place = Place::new();
+    let lat = env!("CARGO_BIN_EXE_lat");
+    let program = format!(
+        "import os,subprocess\nf=os.open('/dev/zero',os.O_RDONLY)\nme=str(os.getpid())\n\
+         os.read(f,1)\nsubprocess.run(['{lat}','disable',me,'io:READ_DONE'],check=True)\n\
+         os.read(f,1)\nsubprocess.run(['{lat}','enable',me,'io:READ_DONE'],check=True)\nos.read(f,1)"
+    );
+    let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or("/usr/bin/python3".to_owned());
+    if !PathBuf::from(&python).exists() {
+        println!("SKIPPED: no Python at {python}");
+        return;
+    }
+    let words = ["record", "--quiet", "--with", "io", "-o", "out", "--", &python, "-c", &program];
+    let output = place.lat(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = place.report("out");
+    let areas = report["areas"].as_array().expect("areas").iter();
+    let in_part = areas.flat_map(|area| area["disabled_in_part"].as_array().expect("names"));
+    let in_part: Vec<&Value> = in_part.collect();
+    assert_eq!(in_part, [&Value::from("io:READ_DONE")], "{report}");
+    let stats = place.json(&["stats", "out", "--json"]);
+    let find = |list: &str, name: &str| {
+        let all = stats[list].as_array().expect("rows");
+        all.iter().find(|row| row["name"] == name).expect(name).clone()
+    };
+    assert_eq!(find("events", "io:READ_DONE")["not_exact"]["count"], "lower_bound");
+    assert_eq!(find("events", "io:READ")["not_exact"]["count"], Value::Null);
+    let reads = find("spans", "io_read");
+    for number in ["count", "max_ns", "mean_ns", "unfinished"] {
+        let is_said = !reads[number].is_null();
+        assert!(!is_said || !reads["not_exact"][number].is_null(), "{number}: {reads}");
+    }
+    let kept = place.lat(&["table", "out", "--name", "spans"]);
+    let rows = String::from_utf8_lossy(&kept.stdout).into_owned();
+    let reads: Vec<&str> = rows.lines().filter(|row| row.contains(",io_read,")).collect();
+    assert!(!reads.is_empty() && reads.iter().all(|row| row.ends_with(",unknown")), "{rows}");
+}

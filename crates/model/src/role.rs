@@ -36,8 +36,12 @@ pub const STACK_FUNCTIONS: &str = "stack_functions";
 pub const STACK_IMAGES: &str = "stack_images";
 
 /// Name of the attribute of event classes of which the recorder kept some events only: by a filter, or
-/// of some threads.
+/// of some threads, or for some time ([`SOME`]); or kept none ([`ALL`]).
 pub const FILTERED: &str = "lateralis:filtered";
+/// Of its values the one that says that some events may be there.
+pub const SOME: &str = "";
+/// The one that says that all were left out.
+pub const ALL: &str = "all";
 
 /// Name of the attribute.
 pub const ATTRIBUTE: &str = "lateralis.role";

@@ -120,6 +120,21 @@ impl Patterns {
         unused
     }
 
+    /// How many patterns there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether patterns from this one on include an event, and whether some exclude it.
+    #[must_use]
+    pub fn added(&self, from: usize, subsystem: &str, event: &str) -> (bool, bool) {
+        let added = self.items.iter().skip(from).filter(|one| one.means(subsystem, event));
+        added.fold((false, false), |(included, excluded), one| {
+            (included | !one.excludes, excluded | one.excludes)
+        })
+    }
+
     /// Whether the list means nothing at all.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -131,19 +146,21 @@ impl Patterns {
         self.items
             .iter()
             .rev()
-            .find(|pattern| {
-                glob(pattern.subsystem.as_bytes(), subsystem.as_bytes())
-                    && pattern
-                        .event
-                        .as_ref()
-                        .is_none_or(|name| glob(name.as_bytes(), event.as_bytes()))
-            })
+            .find(|pattern| pattern.means(subsystem, event))
             .map(|pattern| !pattern.excludes)
     }
 
     /// Whether the event is enabled by the list.
     pub fn matches(&self, subsystem: &str, event: &str) -> bool {
         self.decide(subsystem, event).unwrap_or(false)
+    }
+}
+
+impl Pattern {
+    fn means(&self, subsystem: &str, event: &str) -> bool {
+        let of_event = |name: &String| glob(name.as_bytes(), event.as_bytes());
+        glob(self.subsystem.as_bytes(), subsystem.as_bytes())
+            && self.event.as_ref().is_none_or(of_event)
     }
 }
 

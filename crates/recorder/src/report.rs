@@ -528,6 +528,12 @@ pub struct Area {
     /// Those of them that are of threads of which a policy does not want everything.
     #[serde(default)]
     pub left_out_of_threads: u64,
+    /// Events of its schemas that were off all the time.
+    #[serde(default)]
+    pub disabled: Vec<String>,
+    /// Those that were off for a part of it.
+    #[serde(default)]
+    pub disabled_in_part: Vec<String>,
     /// The recording that has its events, if its policy has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,

@@ -74,6 +74,8 @@ fn full_report() -> Report {
             filters: vec![],
             left_out: 0,
             left_out_of_threads: 0,
+            disabled: vec![],
+            disabled_in_part: vec![],
             output: Some(text()),
         }],
         sources: vec![Source {

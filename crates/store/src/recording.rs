@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lateralis_analysis::Gaps;
-use lateralis_model::role::{ATTRIBUTE, FILTERED};
+use lateralis_model::role::{ALL, ATTRIBUTE, FILTERED, SOME};
 use lateralis_model::{Attribute, Clock, Damage, Interval, Names, Source, StreamSummary, Trace};
 use lateralis_traces::{Error, Joined, OpenOptions, Part, Relate};
 use lateralis_units::{Nanos, Ticks};
@@ -40,6 +40,8 @@ pub struct Recording {
     pub report: Option<Value>,
     /// Classes of which the recorder left out some events, as its reports say.
     pub filtered: BTreeSet<String>,
+    /// Those that were off all the time: what they would have begun or ended is not known.
+    pub disabled: BTreeSet<String>,
     /// What is to be known of how the clocks of several recordings relate: a sentence each.
     pub clocks: Vec<String>,
 }
@@ -93,10 +95,10 @@ impl Recording {
         }
         let path = paths.first().cloned().unwrap_or_default();
         let meanings = Meanings::of(source.trace(), &lines.of_parts);
-        let filtered = filtered(&source, paths, report.as_ref());
+        let [filtered, disabled] = left_out(&source, paths, report.as_ref());
         let (paths, clocks) = (paths.to_vec(), lines.told);
         let streams = source.streams();
-        Self { path, paths, streams, source, names, meanings, report, filtered, clocks }
+        Self { path, paths, streams, source, names, meanings, report, filtered, disabled, clocks }
     }
 
     /// Opens what stands behind some bytes of stream files of a recording that is being
@@ -150,14 +152,20 @@ impl Recording {
     /// The classes of the trace, each with what its schema says about it as
     /// attributes (see `lateralis_model::role`).
     pub fn annotated(&self) -> Cow<'_, Trace> {
-        if self.meanings.schemas().is_empty() && self.filtered.is_empty() {
+        let is_whole = self.filtered.is_empty() && self.disabled.is_empty();
+        if self.meanings.schemas().is_empty() && is_whole {
             return Cow::Borrowed(self.source.trace());
         }
         let mut trace = self.source.trace().clone();
         for (stream, class) in trace.stream_classes.iter_mut().enumerate() {
             for (index, event) in class.event_classes.iter_mut().enumerate() {
-                if self.filtered.contains(&event.name) {
-                    let (name, value) = (FILTERED.to_owned(), String::new());
+                let left_out = match &event.name {
+                    name if self.filtered.contains(name) => Some(SOME),
+                    name if self.disabled.contains(name) => Some(ALL),
+                    _ => None,
+                };
+                if let Some(value) = left_out {
+                    let (name, value) = (FILTERED.to_owned(), value.to_owned());
                     event.attributes.push(Attribute { name, value });
                 }
                 let Some(meaning) = self.meanings.get(stream, index) else {
@@ -252,18 +260,24 @@ impl Recording {
     }
 }
 
-/// Classes of which a recorder left out some events: those with a filter, and all of a program of which it
-/// left out threads.
-fn filtered(source: &Joined, paths: &[PathBuf], known: Option<&Value>) -> BTreeSet<String> {
+/// Classes of which a recorder left out some events: those with a filter, those that were off for a while,
+/// and all of a program of which it left out threads. And those of which it recorded none.
+fn left_out(source: &Joined, paths: &[PathBuf], known: Option<&Value>) -> [BTreeSet<String>; 2] {
     let others: Vec<Value> = match paths {
         [_] => Vec::new(),
         paths => paths.iter().filter_map(|path| report(path)).collect(),
     };
-    let mut names = BTreeSet::new();
-    for area in known.into_iter().chain(&others).flat_map(|it| it["areas"].as_array()).flatten() {
+    let (mut names, mut disabled) = (BTreeSet::new(), BTreeSet::new());
+    let reports = known.into_iter().chain(&others);
+    let areas: Vec<&Value> = reports.flat_map(|it| it["areas"].as_array()).flatten().collect();
+    for area in &areas {
         for filter in area["filters"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             names.extend(filter.split_once(": ").map(|(event, _)| event.to_owned()));
         }
+        let list =
+            |name: &str| area[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.extend(list("disabled_in_part").map(str::to_owned));
+        disabled.extend(list("disabled").map(str::to_owned));
         if area["left_out_of_threads"].as_u64() > Some(0) {
             let of_area: Vec<String> = area["schemas"]
                 .as_array()
@@ -276,9 +290,19 @@ fn filtered(source: &Joined, paths: &[PathBuf], known: Option<&Value>) -> BTreeS
             names.extend(classes.filter(|it| is_of_area(&it.name)).map(|it| it.name.clone()));
         }
     }
-    names
+    // Of several programs one can have recorded what another has not.
+    let is_recorded = |name: &String| areas.iter().any(|area| has_recorded(area, name));
+    names.extend(disabled.iter().filter(|name| is_recorded(name)).cloned());
+    disabled.retain(|name| !names.contains(name));
+    [names, disabled]
 }
 
+/// Whether events of this class were on in a program.
+fn has_recorded(area: &Value, class: &str) -> bool {
+    let has_schemas = area["schemas"].as_array().is_some_and(|schemas| !schemas.is_empty());
+    let mut off = area["disabled"].as_array().into_iter().flatten();
+    has_schemas && !off.any(|name| name.as_str() == Some(class))
+}
 fn report(path: &Path) -> Option<Value> {
     let beside = [path.join("report.json"), path.join("../report.json")];
     let is_short = |path: &&PathBuf| {

@@ -225,6 +225,35 @@ fn filters_that_are_widened_change_no_exact_number() {
     none(&found);
 }
 
+/// Classes of the program that were off, all the time or from the middle on; its report says so.
+#[test]
+fn classes_that_were_off_change_no_exact_number() {
+    let mut found = Vec::new();
+    for (number, class) in APP.iter().enumerate() {
+        let is_it = |writer: Writer, event: &Event| {
+            matches!(writer, Writer::Thread(_)) && event.class == number
+        };
+        let off = |some: &mut Recording, _: &mut Random| {
+            some.retain(|writer, event| !is_it(writer, event));
+            some.area = Some(json!({ "schemas": ["app"], "disabled": [class.name] }));
+        };
+        let what = format!("{} off", class.name);
+        let is_of_kinds = |path: &str| OF_THE_KINDS.iter().any(|name| path.contains(name));
+        found.extend(each(&what, off, is_of_kinds));
+        // Of each meaning one is enough.
+        if !["app:work_end", "app:leave", "app:level", "app:mode"].contains(&class.name) {
+            continue;
+        }
+        let in_part = |some: &mut Recording, _: &mut Random| {
+            let middle = some.middle();
+            some.retain(|writer, event| !is_it(writer, event) || event.time < middle);
+            some.area = Some(json!({ "schemas": ["app"], "disabled_in_part": [class.name] }));
+        };
+        found.extend(each(&format!("{} off later", class.name), in_part, |_| false));
+    }
+    none(&found);
+}
+
 /// Cut shorter: each thing that is called exact is in the whole, and what is said of processors is what
 /// they did in that time.
 #[test]

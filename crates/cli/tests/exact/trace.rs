@@ -72,6 +72,15 @@ impl Recording {
         self.streams.retain(|_, packets| !packets.is_empty());
     }
 
+    /// The time between its first event and its last.
+    pub fn middle(&self) -> u64 {
+        let packets = self.streams.values().flatten();
+        let times: Vec<u64> =
+            packets.flat_map(|packet| &packet.events).map(|event| event.time).collect();
+        let (first, last) = (times.iter().min(), times.iter().max());
+        first.expect("an event").midpoint(*last.expect("an event"))
+    }
+
     /// Bytes of a packet were overwritten.
     pub fn damage(&mut self, random: &mut Random, share: u64) {
         for packet in self.streams.values_mut().flatten() {

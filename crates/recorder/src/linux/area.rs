@@ -26,6 +26,7 @@ use lateralis_ring::{
 use self::growth::Growth;
 use super::area_file::{AreaFile, Users};
 use super::enable;
+use super::enabled::Enabled;
 use super::filters::AreaFilters;
 use super::mapping::Mapping;
 use super::output::Folder;
@@ -93,6 +94,10 @@ pub(super) struct LiveArea {
     late_patterns: Option<Patterns>,
     /// What was enabled when the area was paused.
     paused: Option<Patterns>,
+    /// Which events were on, but in gaps that are reported as such.
+    pub(super) enabled: Enabled,
+    /// Whether it is such a gap now: events are on only because conditions look at them.
+    pub(super) is_gap: bool,
     growth: Growth,
 }
 
@@ -162,6 +167,8 @@ impl LiveArea {
             owners_due: Instant::now(),
             writer: None,
             late_patterns: None,
+            enabled: Enabled::default(),
+            is_gap: false,
             paused: None,
             growth: Growth::none(),
             header,
@@ -247,7 +254,14 @@ impl LiveArea {
         recording: &mut Recording,
         patterns: &Patterns,
     ) -> Result<(), Error> {
+        // What was on before this recording says nothing of it.
+        if !self.enabled.is_empty() {
+            self.note_enabled();
+        }
         enable::write_patterns(&self.view(), patterns)?;
+        if !self.is_gap {
+            self.enabled.are(patterns);
+        }
         self.late_patterns = None;
         self.refresh_schemas(recording);
         let view = self.view();
@@ -289,8 +303,21 @@ impl LiveArea {
         }
     }
 
+    /// Remembers by which patterns events are on now, if any are.
+    pub(super) fn note_enabled(&mut self) {
+        if self.is_gap {
+            return;
+        }
+        let enabled = AreaHeader::read(&self.view()).map(|header| header.enable);
+        let text = String::from_utf8_lossy(&enabled.unwrap_or_default()).into_owned();
+        if let Ok(patterns) = Patterns::parse(&text) {
+            self.enabled.are(&patterns);
+        }
+    }
+
     /// Disables all events, also of schemas that register later.
     pub(super) fn disable(&mut self, recording: &mut Recording) {
+        self.note_enabled();
         self.late_patterns = None;
         enable::disable(&self.view());
         self.follow_sites(recording);
@@ -300,6 +327,9 @@ impl LiveArea {
     pub(super) fn drain(&mut self, recording: &mut Recording, open_part: bool) -> Drained {
         let mode = self.mode();
         let mut drained = Drained::default();
+        if self.enabled.is_empty() {
+            self.note_enabled();
+        }
         self.give_memory(recording, false);
         drained.is_young = self.growth.is_young();
         self.look_for_namespaces();

@@ -35,7 +35,8 @@ impl LiveArea {
     }
 
     /// Hands the area's sums to the recording and unmaps it.
-    pub(super) fn finish(self, recording: &mut Recording) {
+    pub(super) fn finish(mut self, recording: &mut Recording) {
+        self.note_enabled();
         let view = self.view();
         let word = |offset| view.load_u32(offset, Load::Relaxed).unwrap_or(0);
         let mode = RingMode::from_word(word(header::RING_MODE));
@@ -53,6 +54,12 @@ impl LiveArea {
             ));
         }
         let area_id = format!("{:016x}", self.header.area_id);
+        let off = self.registered.iter().map(|entry| self.enabled.off(&entry.schema));
+        let (mut disabled, mut disabled_in_part) = (Vec::new(), Vec::new());
+        for [whole, part] in off {
+            disabled.extend(whole);
+            disabled_in_part.extend(part);
+        }
         let area = report::Area {
             area_id: area_id.clone(),
             ring_kind: match self.geometry.kind() {
@@ -71,6 +78,8 @@ impl LiveArea {
             filters: self.filters.used().map(Filter::to_string).collect(),
             left_out: self.sieve.left_out(),
             left_out_of_threads: self.sieve.left_out_of_threads(),
+            disabled,
+            disabled_in_part,
             output: self.writer.and_then(|writer| recording.writer_path(writer)),
         };
         let per_cpu = self.geometry.kind() == RingKind::PerCpu;

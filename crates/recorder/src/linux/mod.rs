@@ -26,6 +26,7 @@ mod cores;
 mod dirs;
 pub mod discovery;
 mod enable;
+mod enabled;
 mod filters;
 mod gate;
 mod inherited;

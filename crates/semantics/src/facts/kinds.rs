@@ -27,6 +27,8 @@ pub struct Kind {
     pub is_of_thread: bool,
     /// Whether the recorder left out some of its events.
     pub is_filtered: bool,
+    /// Whether it kept some of them, or would have.
+    pub is_recorded: bool,
     pub(super) numbers: Keys,
 }
 
@@ -205,10 +207,10 @@ impl Kinds {
         Some(number)
     }
 
-    /// Whether the recorder left out some events of spans.
+    /// Whether the recorder left out some events of spans of which it kept others.
     #[must_use]
     pub fn has_filtered_spans(&self) -> bool {
-        self.spans.iter().any(|kind| kind.is_filtered)
+        self.spans.iter().any(|kind| kind.is_filtered && kind.is_recorded)
     }
 
     /// By convention this happens to threads.
@@ -216,6 +218,18 @@ impl Kinds {
         if let Step::Begin { span, .. } | Step::End { span, .. } = step {
             let kind = &mut self.spans[*span as usize];
             kind.is_of_thread |= kind.keys.is_empty();
+        }
+    }
+
+    /// The recorder kept some events that mean this.
+    pub(super) fn set_recorded(&mut self, step: &Step) {
+        if let Step::Begin { span, .. }
+        | Step::End { span, .. }
+        | Step::Whole { span, .. }
+        | Step::CallBegins { span, .. }
+        | Step::Pending { span, .. } = *step
+        {
+            self.spans[span as usize].is_recorded = true;
         }
     }
 

@@ -2,7 +2,9 @@
 //! What each class of events means, found once: steps that give facts of its events.
 
 use lateralis_analysis::Side;
-use lateralis_model::role::{CATEGORY, FILTERED, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
+use lateralis_model::role::{
+    ALL, CATEGORY, FILTERED, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role,
+};
 use lateralis_model::{Event, EventClass, Field, FieldClass, Host, Member, StreamClass};
 
 use super::Leaving;
@@ -204,8 +206,12 @@ impl Plan {
         }
         let is_of_others = |step: &Step| matches!(step, Step::Switch(_) | Step::Wake(_));
         plan.is_of_its_thread &= !plan.steps.iter().any(is_of_others);
-        if class.attribute(FILTERED).is_some() {
+        let left_out = class.attribute(FILTERED);
+        if left_out.is_some() {
             plan.steps.iter().for_each(|step| kinds.set_filtered(step));
+        }
+        if left_out != Some(ALL) {
+            plan.steps.iter().for_each(|step| kinds.set_recorded(step));
         }
         plan
     }

@@ -18,7 +18,7 @@ pub mod memory;
 pub mod network;
 pub mod numbers;
 
-use lateralis_model::role::FILTERED;
+use lateralis_model::role::{FILTERED, SOME};
 use lateralis_model::{EnvValue, Event, EventClass, Host, Trace};
 use lateralis_units::Nanos;
 
@@ -122,7 +122,7 @@ impl KernelEvents {
             let classes = stream.event_classes.iter().zip(&of_stream);
             events.is_filtered |= classes
                 .filter(|(_, rule)| rule.is_some())
-                .any(|(class, _)| class.attribute(FILTERED).is_some());
+                .any(|(class, _)| class.attribute(FILTERED) == Some(SOME));
             rules.push(of_stream);
         }
         events.rules = rules;

@@ -163,6 +163,8 @@ impl Session {
         let Some(rules) = self.recording.rules.take() else { return };
         for recorded in &mut self.areas {
             let patterns = rules.patterns(&recorded.area.registered);
+            recorded.area.note_enabled();
+            recorded.area.is_gap = true;
             if let Err(error) = recorded.area.enable(&mut self.recording, &patterns) {
                 self.recording.problem(error.to_string());
             }
@@ -182,6 +184,7 @@ impl Session {
         }
         self.sources.iter_mut().for_each(|live| live.source().pause(false));
         for recorded in &mut self.areas {
+            recorded.area.is_gap = false;
             recorded.area.enable(&mut self.recording, &recorded.wanted.enable)?;
         }
         if !self.paused {
