@@ -359,6 +359,7 @@ impl Small {
                 ("pid", Int, "", "the process of the thread"),
                 ("tid", Int, "", "in which thread; null: not known"),
                 ("thread", Word, "", "its name"),
+                ("quality", Word, "", "of what is said of the thread: `exact` or `unknown`"),
             ],
             Self::DevicePackets => &[
                 ("ts", Int, "ns", "when"),
@@ -369,6 +370,7 @@ impl Small {
                 ("pid", Int, "", "the process of the thread"),
                 ("tid", Int, "", "the thread that had the processor; null: not known"),
                 ("thread", Word, "", "its name"),
+                ("quality", Word, "", "of what is said of the thread: `exact` or `unknown`"),
             ],
             Self::IdleStates => &[
                 ("ts", Int, "ns", "when it was entered; where that was not seen, when it was left"),
@@ -390,6 +392,12 @@ impl Small {
                 ("tid", Int, "", "the thread that had the processor; null: not known"),
                 ("thread", Word, "", "its name"),
                 ("owner_tid", Int, "", "of what is freed, who allocated it; null: not known"),
+                (
+                    "quality",
+                    Word,
+                    "",
+                    "of what is said of the threads, and of what is freed: `exact` or `unknown`",
+                ),
             ],
         };
         all.extend(rest.iter().cloned());

@@ -105,6 +105,11 @@ fn who(opened: &Opened, writer: Option<Writer>) -> [Cell<'_>; 3] {
     [Some(pid).into(), Some(tid).into(), Cell::Word(tid.into(), name)]
 }
 
+/// Of what is said of the thread of an event.
+fn of_thread(writer: Option<Writer>) -> Quality {
+    if writer.is_some() { Quality::Exact } else { Quality::Unknown }
+}
+
 /// Of a time between two events, if both are there.
 fn quality(gaps: &Gaps, begin: Option<Nanos>, end: Option<Nanos>) -> Quality {
     match (begin, end) {
@@ -191,6 +196,7 @@ fn fault_row(opened: &Opened, fault: &Fault, rows: &mut Rows<'_>) -> ControlFlow
         pid,
         tid,
         thread,
+        fixed(of_thread(fault.writer).name()),
     ])
 }
 
@@ -212,6 +218,7 @@ fn packet_row(
         pid,
         tid,
         thread,
+        fixed(of_thread(packet.writer).name()),
     ])
 }
 
@@ -237,6 +244,13 @@ fn idle_row(opened: &Opened, stay: &IdleStay, rows: &mut Rows<'_>) -> ControlFlo
 }
 
 fn allocation_row(opened: &Opened, of: &Allocation, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    // That this address was freed and allocated anew since can be missing.
+    let is_whole = !opened.gaps().touch(Nanos(i64::MIN), of.time);
+    let of_freed = match (of.is_free, of.owner) {
+        (false, _) => Quality::Exact,
+        (true, Some(_)) if is_whole => Quality::Exact,
+        (true, _) => Quality::Unknown,
+    };
     let [pid, tid, thread] = who(opened, of.writer);
     rows.row(&[
         recording(opened, of.stream),
@@ -250,5 +264,6 @@ fn allocation_row(opened: &Opened, of: &Allocation, rows: &mut Rows<'_>) -> Cont
         tid,
         thread,
         of.owner.map(|owner| owner.tid).into(),
+        fixed(of_thread(of.writer).and(of_freed).name()),
     ])
 }
