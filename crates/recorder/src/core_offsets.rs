@@ -42,6 +42,31 @@ impl Bounds {
         self.most = self.most.min(i128::from(told) - i128::from(asked));
     }
 
+    /// One exchange with four readings: the reference's when it asked, the other's when it received that
+    /// and when it answered, the reference's when that came. Counters are of 64 bits and may be anywhere: one
+    /// that is behind by more than it has counted is near 2^64, so differences are taken modulo that.
+    pub fn readings(&mut self, [asked, received, sent, answered]: [u64; 4]) {
+        self.least = self.least.max(sent.wrapping_sub(answered).cast_signed().into());
+        self.most = self.most.min(received.wrapping_sub(asked).cast_signed().into());
+    }
+
+    /// What these and others allow.
+    pub fn meet(&mut self, other: &Self) {
+        self.least = self.least.max(other.least);
+        self.most = self.most.min(other.most);
+    }
+
+    /// The same as the other core sees it.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let negated = |bound: i128| match bound {
+            i128::MIN => i128::MAX,
+            i128::MAX => i128::MIN,
+            bound => -bound,
+        };
+        Self { least: negated(self.most), most: negated(self.least) }
+    }
+
     /// The middle of what is possible, and how far the ends are; `None` before the first exchange,
     /// and where exchanges contradict each other.
     #[must_use]
@@ -76,6 +101,26 @@ mod tests {
             // The quickest ways there and back, each of another exchange.
             assert!(error <= (40 + 50) / 2 + 1, "{error}");
         }
+    }
+
+    #[test]
+    fn four_readings_bound_counters_that_are_before_their_zero() {
+        for offset in [-9_000_000_000_i64, -3, 0, 7_777_777] {
+            let mut bounds = Bounds::default();
+            for n in 0..20u64 {
+                let (there, inside, back) = (40 + n * 7 % 11, 1_000, 50 + n * 5 % 13);
+                let asked = 5_000_000 + n * 10_000;
+                let of_other = |time: u64| time.wrapping_add_signed(offset);
+                let (received, sent) = (of_other(asked + there), of_other(asked + there + inside));
+                bounds.readings([asked, received, sent, asked + there + inside + back]);
+            }
+            let (found, error) = bounds.offset().expect("exchanges");
+            assert!(found.abs_diff(offset) <= error, "{found} {offset} {error}");
+            assert!(error <= (40 + 50) / 2 + 1, "{error}");
+            let (found, error) = bounds.reversed().offset().expect("exchanges");
+            assert!(found.abs_diff(-offset) <= error, "{found} {offset} {error}");
+        }
+        assert_eq!(Bounds::default().reversed().offset(), None);
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub mod classes;
 pub mod clock;
 #[cfg(unix)]
 pub mod condition;
+pub mod core_clocks;
 mod core_offsets;
 mod error;
 mod exchanges;

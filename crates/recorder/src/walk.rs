@@ -153,7 +153,8 @@ impl RecordPlan {
         self.steps.len()
     }
 
-    fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
+    /// The 32 bits at `at`, as the program had them.
+    pub(crate) fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
         let mut word: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
         if self.swapped {
             word.reverse();
@@ -161,13 +162,18 @@ impl RecordPlan {
         Some(u32::from_ne_bytes(word))
     }
 
-    /// Id and low 48 bits of the time of the record at `at`.
-    pub fn header(&self, bytes: &[u8], at: usize) -> Option<(u16, u64)> {
+    /// The 64 bits at `at`, as the program had them.
+    pub(crate) fn double_word(&self, bytes: &[u8], at: usize) -> Option<u64> {
         let mut word: [u8; 8] = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
         if self.swapped {
             word.reverse();
         }
-        let word = u64::from_ne_bytes(word);
+        Some(u64::from_ne_bytes(word))
+    }
+
+    /// Id and low 48 bits of the time of the record at `at`.
+    pub fn header(&self, bytes: &[u8], at: usize) -> Option<(u16, u64)> {
+        let word = self.double_word(bytes, at)?;
         let little = cfg!(target_endian = "little") != self.swapped;
         Some(if little {
             (word as u16, word >> 16)

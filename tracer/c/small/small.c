@@ -161,6 +161,16 @@ static uint32_t thread_of(uint32_t context)
     return context == 0 ? LAT_SMALL_THREAD : context;
 }
 
+/* Whose context it is: the one program, or what the port says. */
+static LAT_INLINE uint32_t this_process(void)
+{
+#ifdef LAT_PORT_PROCESSES
+    return lat_port_process();
+#else
+    return LAT_SMALL_PROCESS;
+#endif
+}
+
 /* Makes room where the usual path found none: opens a packet, says who writes.
  * @return 0: the event is lost, and counted. Context: masked, busy. */
 static __attribute__((noinline)) int make_room(struct lat_small_ring *ring, uint32_t bytes,
@@ -178,7 +188,7 @@ static __attribute__((noinline)) int make_room(struct lat_small_ring *ring, uint
     if (ring->context != context) {
         uint32_t *record = (uint32_t *)(void *)((char *)ring + ring->cursor);
         put_header(record, LAT_SMALL_ID_WRITER);
-        record[2] = LAT_SMALL_PROCESS;
+        record[2] = this_process();
         record[3] = thread_of(context);
         ORDER();
         NOW(ring->cursor) = ring->cursor + WRITER_BYTES;
@@ -342,11 +352,25 @@ void lat_small_name(const char *name)
     if (!is_ready())
         return;
     lat_i_build_init(&build);
-    lat_i_put_u32(&build, LAT_SMALL_PROCESS);
+    lat_i_put_u32(&build, this_process());
     lat_i_put_u32(&build, thread_of(lat_port_context()));
     lat_i_put_string(&build, name);
     lat_i_small_built(&build, LAT_SMALL_ID_THREAD_NAME);
 }
+
+#ifdef LAT_PORT_PROCESSES
+void lat_small_name_process(uint32_t process, const char *name)
+{
+    struct lat_i_build build;
+    if (!is_ready())
+        return;
+    lat_i_build_init(&build);
+    lat_i_put_u32(&build, process);
+    lat_i_put_u32(&build, 0); /* its parent: none */
+    lat_i_put_string(&build, name);
+    lat_i_small_built(&build, LAT_SMALL_ID_PROCESS);
+}
+#endif
 
 void lat_mark(const char *text)
 {

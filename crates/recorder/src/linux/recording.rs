@@ -29,6 +29,7 @@ use super::output::{AppendError, Folder, Output, StreamFile};
 use super::rules::Rules;
 use crate::classes::ClassTable;
 use crate::clock::{ClockModel, ClockSample, FrequencySource};
+use crate::core_offsets::CoreOffset;
 use crate::error::Error;
 use crate::metadata::{clock_name, metadata, uuid_text};
 use crate::options::CtfVersion;
@@ -112,6 +113,8 @@ pub(super) struct Recording {
     pub(super) clock: Option<RecordingClock>,
     /// The cores of this machine are compared.
     has_cores: bool,
+    /// Of another machine, what its program found.
+    pub(super) core_offsets: Vec<CoreOffset>,
     /// Scratch for one packet with its prefix.
     pub(super) buffer: Vec<u8>,
     ctf_version: CtfVersion,
@@ -167,6 +170,7 @@ impl Recording {
             swapped: false,
             clock: None,
             has_cores: false,
+            core_offsets: Vec::new(),
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             ctf_version,
             metadata_version: None,
@@ -537,7 +541,7 @@ impl Recording {
             error_ns: model.error_ns,
             start: self.clock.map(|clock| clock.start),
             end: self.clock.and_then(|clock| clock.end),
-            cores: if self.has_cores { cores::so_far() } else { Vec::new() },
+            cores: if self.has_cores { cores::so_far() } else { self.core_offsets.clone() },
         });
         let mut problems = self.problems.clone();
         if self.problem_count > problems.len() {

@@ -94,6 +94,14 @@ pub(super) fn recover_small(
     let about = (&area.header, &area.schemas()[..]);
     let names = (&images[..], &texts.schemas[..]);
     let mut part = SmallPart::begin(recording, about, names, ClockSample::default(), path)?;
+    part.relate_cores(recording, |clocks, plan| {
+        for core in 0..area.header.core_count {
+            for packet in area.ring(core).map(|ring| ring.packets).unwrap_or_default() {
+                let records = area.bytes().get(packet.records).unwrap_or(&[]);
+                clocks.read(records, core.into(), plan);
+            }
+        }
+    });
     let mut lost = BTreeMap::new();
     for core in 0..area.header.core_count {
         let Some(ring) = area.ring(core) else { continue };

@@ -12,11 +12,15 @@ use super::recording::{FinishedArea, Recording, StreamTarget};
 use super::stream_report::{count_events, stream_report};
 use crate::classes::RegisteredSchema;
 use crate::clock::{ClockSample, FrequencySource};
+use crate::core_clocks::{CoreClocks, CoreOffsets, shift_times};
 use crate::error::Error;
 use crate::report;
 use crate::small::{ProgramImage, schemas_of, widen};
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext};
-use crate::walk::RecordPlan;
+use crate::walk::{Introduction, RecordPlan};
+
+/// Processes that the report names at most: as many as a machine of kilobytes does not have.
+const PROCESSES_MAX: usize = 4096;
 
 /// What all streams of an area have in common.
 struct About {
@@ -24,6 +28,9 @@ struct About {
     area_id: u64,
     class_id: u32,
     plan: RecordPlan,
+    /// How far the clocks of cores are apart, by what the program recorded of them.
+    offsets: CoreOffsets,
+    exchanges: u64,
 }
 
 impl About {
@@ -63,6 +70,8 @@ pub(super) struct SmallPart {
     about: About,
     registered: Vec<RegisteredSchema>,
     cores: BTreeMap<u16, CoreStream>,
+    /// By number, with when each was first said.
+    processes: BTreeMap<u32, (u64, Introduction)>,
 }
 
 impl SmallPart {
@@ -109,10 +118,33 @@ impl SmallPart {
             class_id: recording.classes.add(RingKind::PerCpu, &registered),
             plan,
             header: *header,
+            offsets: CoreOffsets::default(),
+            exchanges: 0,
         };
         recording.write_metadata_if_due()?;
         recording.reserve(u64::from(header.packet_bytes) + abi::PACKET_HEADER_BYTES);
-        Ok(SmallPart { about, registered, cores: BTreeMap::new() })
+        Ok(SmallPart { about, registered, cores: BTreeMap::new(), processes: BTreeMap::new() })
+    }
+
+    /// Packets that are written from here on are on the clock of core 0. `read` gives the records of all of
+    /// them: the exchanges among them say how far the others' clocks are from it.
+    pub(super) fn relate_cores(
+        &mut self,
+        recording: &mut Recording,
+        read: impl FnOnce(&mut CoreClocks, &RecordPlan),
+    ) {
+        let mut clocks = CoreClocks::new(&self.registered, self.about.header.core_count.into());
+        read(&mut clocks, &self.about.plan);
+        let mut offsets = clocks.offsets();
+        // The upper bits of such clocks count from the program's start, each core's for itself.
+        if self.about.header.time_bits == 32 && clocks.count() > 0 {
+            let text = "Exchanges of clocks with 32 bits are not used: times are as recorded";
+            offsets = CoreOffsets { known: Vec::new(), problems: vec![text.to_owned()] };
+        }
+        offsets.problems.iter().for_each(|text| recording.problem(text.clone()));
+        recording.core_offsets.extend(offsets.known.iter().copied());
+        self.about.exchanges = clocks.count();
+        self.about.offsets = offsets;
     }
 
     fn core(&mut self, core: u16) -> &mut CoreStream {
@@ -148,10 +180,16 @@ impl SmallPart {
         let mut buffer = std::mem::take(&mut recording.buffer);
         let place = PREFIX_BYTES..PREFIX_BYTES + records.len();
         buffer[place.clone()].copy_from_slice(records);
-        let begin = packet.begin.max(stream.last_time);
+        // Another core's clock may be before the zero of core 0's.
+        let offset = about.offsets.of(core.into());
+        let packet_begin = packet.begin.wrapping_sub(offset.cast_unsigned());
+        if offset != 0 {
+            shift_times(&mut buffer[place.clone()], offset, &about.plan);
+        }
+        let begin = packet_begin.max(stream.last_time);
         let widened = widen(
             &mut buffer[place],
-            packet.begin,
+            packet_begin,
             stream.last_time,
             about.header.time_bits,
             &about.plan,
@@ -178,7 +216,11 @@ impl SmallPart {
                 stream.ring.not_written(&context, &sealed, &buffer);
             }
         }
-        stream.ring.take_introductions();
+        for (time, said) in stream.ring.take_introductions() {
+            if self.processes.len() < PROCESSES_MAX {
+                self.processes.entry(said.pid).or_insert((time, said));
+            }
+        }
         recording.buffer = buffer;
     }
 
@@ -219,7 +261,8 @@ impl SmallPart {
         for core in cores {
             self.end_core(recording, core, lost.get(&core).unwrap_or(&LossCounts::default()));
         }
-        let SmallPart { about: About { header, area_id, .. }, registered, cores } = self;
+        let SmallPart { about, registered, cores, processes } = self;
+        let About { header, area_id, exchanges, .. } = about;
         let mode = if header.mode == RingMode::Overwrite { "overwrite" } else { "discard" };
         let details = [
             ("address", format!("{:#x}", header.address)),
@@ -229,6 +272,7 @@ impl SmallPart {
             ("packets_per_ring", header.packets_per_ring.to_string()),
             ("generation", header.generation.to_string()),
             ("clock_hz", header.clock_hz.to_string()),
+            ("clock_exchanges", exchanges.to_string()),
         ];
         let details = details.into_iter().chain(more);
         let details: BTreeMap<String, String> =
@@ -246,6 +290,11 @@ impl SmallPart {
                 }),
                 ..FinishedArea::default()
             };
+            finished.processes.extend(
+                processes
+                    .into_values()
+                    .map(|(time, said)| process(&said, area_id.clone(), clock.utc_ns(time))),
+            );
             let names = count_events::names(&registered);
             for (core, CoreStream { ring, target, .. }) in cores {
                 let place = (area_id.as_str(), u32::from(core));
@@ -257,5 +306,21 @@ impl SmallPart {
             }
             finished
         }));
+    }
+}
+
+/// What the program said of a process: all that is known of it.
+fn process(said: &Introduction, area_id: String, seen_ns: i64) -> report::Process {
+    report::Process {
+        pid: said.pid,
+        parent_pid: said.parent_pid,
+        pid_in_namespace: None,
+        area_id,
+        exe: String::new(),
+        name: String::from_utf8_lossy(&said.name).into_owned(),
+        arguments: Vec::new(),
+        build_id: None,
+        seen_ns,
+        ended_ns: None,
     }
 }

@@ -13,6 +13,8 @@
  *   lat_port_core()           number of this core, below LAT_PORT_CORES (only where that is not 1)
  *   lat_port_context()        who runs: a number that no other thread or interrupt of any core has; 0
  *                             is recorded as 1, since thread 0 of a trace is an idle processor
+ *   lat_port_process()        of which process that is, 1 to 2^31; only where LAT_PORT_PROCESSES is defined,
+ *                             else it is 1: the program
  *   lat_port_mask_t, lat_port_mask(), lat_port_unmask(before)
  *                             masks the interrupts of this core, and restores what was before
  *
@@ -103,6 +105,9 @@ void lat_small_keep_time(void);
 
 /** Says who this context is: a record that names it. */
 void lat_small_name(const char *name);
+
+/** Says what a process is called. Only for ports with LAT_PORT_PROCESSES. */
+void lat_small_name_process(uint32_t process, const char *name);
 
 /** A remark on the timeline. */
 void lat_mark(const char *text);

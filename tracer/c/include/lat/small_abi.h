@@ -38,6 +38,7 @@
 #define LAT_SMALL_FIRST_ID 16u /* as LAT_INTERNAL_EVENT_COUNT */
 #define LAT_SMALL_ID_WRITER 0u
 #define LAT_SMALL_ID_THREAD_NAME 1u
+#define LAT_SMALL_ID_PROCESS 2u
 #define LAT_SMALL_ID_MARK 3u
 
 struct lat_small_header {

@@ -172,9 +172,10 @@ fn cores(clock: &serde_json::Value) -> Option<String> {
     });
     let (offset, error, cpu) = known.max_by_key(|(offset, error, _)| offset.abs() + error)?;
     Some(format!(
-        "the counter of CPU {cpu} was {} ns ahead of the first one's, ± {} ns; none of the other {} may \
-         be farther",
-        nanos(offset),
+        "the counter of CPU {cpu} was {} ns {} the first one's, ± {} ns; none of the other {} may be \
+         farther",
+        nanos(offset.abs()),
+        if offset < 0 { "behind" } else { "ahead of" },
         nanos(error) + 1,
         cores.len() - 1
     ))
