@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* QEMU's microvm for x86-64: entry by PVH, long mode, further cores by INIT and SIPI, serial line (16550), the
- * timer of each core's APIC. */
+/* QEMU's microvm for x86-64: entry by PVH, long mode, further cores by INIT and SIPI, serial line (16550),
+ * the timer of each core's APIC. */
 #include "board.h"
 #include "lat_port.h"
 

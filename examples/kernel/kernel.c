@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Threads, system calls, mutexes, channels. One lock for all of it; a thread that waits has no stack here:
+ * its call is tried again when it is woken (finish_call).
+ *
+ * Where something happens it is counted, and recorded beside; at the end all counts are printed, and before
+ * them, where the kernel has panicked,
+ *
+ *   P HART CAUSE PC CONTEXT BUSY  where, and whether it was inside a record
+ *
+ *   H HART COUNTS...          of each hart, in the order of struct counts
+ *   M CHANNEL SENT RECEIVED   messages
+ *   X HART SKEW COUNT         how far its clock was set apart, and exchanges with hart 0
+ *   A ADDRESS BYTES           where the area of the tracer is; the last line is `done`
+ */
+#include <kernel-schema.h>
+
+#include "kernel.h"
+#include "lat_port.h"
+
+#define SLICE_TICKS 100u  /* of the timer's 10 MHz: 10 us */
+#define SPIN_TICKS 10u
+#define EXCHANGES 8u      /* at the beginning, and at the end */
+#define CHANNEL_SLOTS 4u
+#define THREADS 16u
+#define THREAD_STACK_BYTES 1024u
+
+struct channel {
+    uint64_t values[CHANNEL_SLOTS];
+    uint32_t sent, received;
+    struct queue senders, receivers;
+};
+
+struct mutex {
+    struct thread *owner;
+    struct queue waiting;
+};
+
+#ifdef CLOCKS_ALIKE
+struct hart harts[HARTS];
+#else
+/* Ahead, behind, and so far behind that it shows what is before its zero. */
+struct hart harts[HARTS] = {{.skew = 0}, {.skew = 1234567}, {.skew = -98765}, {.skew = -987654321}};
+#endif
+static struct thread threads[THREADS];
+static struct channel channels[CHANNELS];
+static struct mutex mutexes[MUTEXES];
+static uint32_t living, exchanges[HARTS];
+static uint32_t stopped, has_panicked;
+static uint8_t kernel_lock;
+
+__attribute__((section(".user"), aligned(16))) char thread_stacks[THREADS][THREAD_STACK_BYTES];
+
+#ifndef AREA_BYTES
+#define AREA_BYTES 0x80000u
+#endif
+__attribute__((section(".noinit"), aligned(8))) uint64_t lat_port_area[AREA_BYTES / 8u];
+static const struct lat_schema *const schemas[] = {LAT_SCHEMA(kernel)};
+
+/* ---- console ----------------------------------------------------------------------- */
+
+static void put_text(const char *text)
+{
+    while (*text != '\0')
+        console_put(*text++);
+}
+
+static void put_number(uint64_t value)
+{
+    if (value >= 10)
+        put_number(value / 10);
+    console_put((char)('0' + value % 10));
+}
+
+static void put_field(int64_t value)
+{
+    put_text(value < 0 ? " -" : " ");
+    put_number(value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+static void put_counts(void)
+{
+    for (uint32_t i = 0; i < HARTS; i++) {
+        const struct counts *counts = &harts[i].counts;
+        put_text("H");
+        put_field(i);
+        put_field(counts->switches);
+        put_field(counts->wakings);
+        put_field(counts->calls);
+        put_field(counts->returns);
+        put_field(counts->interrupts);
+        put_field(counts->locks);
+        put_field(counts->waits);
+        put_field(counts->handed);
+        put_field(counts->unlocks);
+        console_put('\n');
+    }
+    for (uint32_t i = 0; i < CHANNELS; i++) {
+        put_text("M");
+        put_field(i);
+        put_field(channels[i].sent);
+        put_field(channels[i].received);
+        console_put('\n');
+    }
+    for (uint32_t i = 1; i < HARTS; i++) {
+        put_text("X");
+        put_field(i);
+        put_field(harts[i].skew);
+        put_field(exchanges[i]);
+        console_put('\n');
+    }
+    put_text("A");
+    put_field((int64_t)(uintptr_t)lat_port_area);
+    put_field(lat_small_left(AREA_BYTES));
+    put_text("\ndone\n");
+}
+
+/* ---- locking, and the end ------------------------------------------------------------- */
+
+/* Another hart has panicked: nothing more is changed here. */
+static void look_for_panic(void)
+{
+    /* Pairs with the store in kernel_panic. */
+    if (__atomic_load_n(&has_panicked, __ATOMIC_ACQUIRE) != 0) {
+        __atomic_fetch_add(&stopped, 1, __ATOMIC_RELEASE);
+        machine_stop();
+    }
+}
+
+static void lock_kernel(void)
+{
+    int waited = 0;
+    /* Pairs with the release below. */
+    while (__atomic_exchange_n(&kernel_lock, 1, __ATOMIC_ACQUIRE) != 0) {
+        look_for_panic();
+        /* With -icount QEMU runs one hart until a timer is due: soon, for the one that has the lock. */
+        machine_timer(SPIN_TICKS);
+        waited = 1;
+    }
+    look_for_panic();
+    if (waited)
+        machine_timer(SLICE_TICKS);
+}
+
+static void unlock_kernel(void)
+{
+    __atomic_store_n(&kernel_lock, 0, __ATOMIC_RELEASE);
+}
+
+static const struct lat_small_ring *ring_of(const struct hart *hart)
+{
+    const struct lat_small_header *const header = (const void *)lat_port_area;
+    return (const void *)((const char *)header + header->ring_offset + hart->number * header->ring_stride);
+}
+
+_Noreturn void kernel_panic(struct hart *hart, uint64_t cause, uint64_t pc)
+{
+    __atomic_store_n(&has_panicked, 1, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < HARTS; i++)
+        if (i != hart->number)
+            machine_send(i);
+    while (__atomic_load_n(&stopped, __ATOMIC_ACQUIRE) != HARTS - 1) {
+    }
+    const struct lat_small_ring *const ring = ring_of(hart);
+    put_text("P");
+    put_field(hart->number);
+    put_field((int64_t)cause);
+    put_field((int64_t)pc);
+    put_field(hart->context);
+    put_field(ring->busy);
+    console_put('\n');
+    /* Inside a record this one is lost, and counted. */
+    lat_mark("panic");
+    put_counts();
+    machine_stop();
+}
+
+/* ---- clocks ------------------------------------------------------------------------------ */
+
+static void wait_for(uint32_t *word, uint32_t number)
+{
+    /* Pairs with the stores of the other hart in `ask` and `answer`. */
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != number) {
+        machine_sleep();
+        machine_taken();
+    }
+}
+
+/* Hart 0 asks another one for its clock. */
+static void ask(struct hart *other, uint32_t first)
+{
+    for (uint32_t n = first; n < first + EXCHANGES; n++) {
+        const uint64_t asked = cycles();
+        __atomic_store_n(&other->question, n, __ATOMIC_RELEASE);
+        machine_send(other->number);
+        wait_for(&other->answer, n);
+        const uint64_t answered = cycles();
+        exchanges[other->number]++;
+        lat_clocks_exchange(other->number, asked, other->received, other->sent, answered);
+    }
+}
+
+static void answer(struct hart *hart, uint32_t first)
+{
+    for (uint32_t n = first; n < first + EXCHANGES; n++) {
+        wait_for(&hart->question, n);
+        hart->received = cycles();
+        hart->sent = cycles();
+        __atomic_store_n(&hart->answer, n, __ATOMIC_RELEASE);
+        machine_send(0);
+    }
+}
+
+static void compare_clocks(struct hart *hart, uint32_t first)
+{
+    if (hart->number != 0) {
+        answer(hart, first);
+        return;
+    }
+    for (uint32_t other = 1; other < HARTS; other++)
+        ask(&harts[other], first);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static void put(struct queue *queue, struct thread *thread)
+{
+    thread->next = NULL;
+    if (queue->first == NULL)
+        queue->first = thread;
+    else
+        queue->last->next = thread;
+    queue->last = thread;
+    queue->length++;
+}
+
+static struct thread *take(struct queue *queue)
+{
+    struct thread *const thread = queue->first;
+    if (thread != NULL) {
+        queue->first = thread->next;
+        queue->length--;
+    }
+    return thread;
+}
+
+static void make_runnable(struct thread *thread)
+{
+    thread->state = RUNNABLE;
+    put(&harts[thread->hart].runnable, thread);
+}
+
+static void wake(struct hart *hart, struct thread *thread)
+{
+    if (thread == NULL)
+        return;
+    hart->counts.wakings++;
+    lat_kernel_sched_waking(thread->tid, thread->hart);
+    make_runnable(thread);
+    if (thread->hart != hart->number)
+        machine_send(thread->hart);
+}
+
+static void wait(struct thread *thread, struct queue *queue)
+{
+    thread->state = WAITING;
+    put(queue, thread);
+}
+
+static void switch_to(struct hart *hart, struct thread *next)
+{
+    const struct thread *const last = hart->current;
+    hart->expired = 0;
+    machine_timer(next == NULL ? 0 : SLICE_TICKS);
+    if (next == last)
+        return;
+    hart->counts.switches++;
+    lat_kernel_sched_switch(last == NULL ? 0 : last->tid, last == NULL ? 0 : (uint32_t)last->state,
+                            next == NULL ? 0 : next->tid);
+    hart->current = next;
+    /* Threads 0 and 1 mean something to readers of the trace. */
+    hart->context = next == NULL ? hart->number + 2u : next->tid;
+    hart->process = next == NULL ? 1u : next->pid;
+    hart->frame = next == NULL ? &hart->own : &next->frame;
+}
+
+/* ---- system calls ------------------------------------------------------------------------------ */
+
+static int send(struct hart *hart, struct thread *thread)
+{
+    struct channel *const channel = &channels[thread->frame.x[A0]];
+    const uint64_t value = thread->frame.x[A1];
+    if (channel->sent - channel->received == CHANNEL_SLOTS) {
+        wait(thread, &channel->senders);
+        return 0;
+    }
+    channel->values[channel->sent % CHANNEL_SLOTS] = value;
+    lat_message_send((uint32_t)thread->frame.x[A0], channel->sent, value);
+    channel->sent++;
+    thread->frame.x[A0] = 0;
+    wake(hart, take(&channel->receivers));
+    return 1;
+}
+
+static int receive(struct hart *hart, struct thread *thread)
+{
+    struct channel *const channel = &channels[thread->frame.x[A0]];
+    if (channel->sent == channel->received) {
+        wait(thread, &channel->receivers);
+        return 0;
+    }
+    const uint64_t value = channel->values[channel->received % CHANNEL_SLOTS];
+    lat_message_receive((uint32_t)thread->frame.x[A0], channel->received, value);
+    channel->received++;
+    thread->frame.x[A0] = value;
+    wake(hart, take(&channel->senders));
+    return 1;
+}
+
+static int lock(struct hart *hart, struct thread *thread)
+{
+    const uint32_t number = (uint32_t)thread->frame.x[A0];
+    struct mutex *const mutex = &mutexes[number];
+    if (mutex->owner != NULL && mutex->owner != thread) {
+        hart->counts.waits++;
+        thread->waited = 1;
+        lat_mutex_wait(number, thread->tid);
+        wait(thread, &mutex->waiting);
+        return 0;
+    }
+    mutex->owner = thread;
+    if (thread->waited) {
+        hart->counts.handed++;
+        lat_mutex_waited(number, thread->tid);
+    }
+    thread->waited = 0;
+    hart->counts.locks++;
+    lat_mutex_lock(number);
+    thread->frame.x[A0] = 0;
+    return 1;
+}
+
+static int unlock(struct hart *hart, struct thread *thread)
+{
+    const uint32_t number = (uint32_t)thread->frame.x[A0];
+    struct mutex *const mutex = &mutexes[number];
+    if (mutex->owner != thread) {
+        thread->frame.x[A0] = UINT64_MAX;
+        return 1;
+    }
+    hart->counts.unlocks++;
+    lat_mutex_unlock(number);
+    thread->frame.x[A0] = 0;
+    /* Handed over: the next one has it before it runs. */
+    mutex->owner = take(&mutex->waiting);
+    wake(hart, mutex->owner);
+    return 1;
+}
+
+static int print(struct thread *thread)
+{
+    for (uint64_t at = thread->frame.x[A0]; machine_is_user(at, 1); at++) {
+        const char c = *(const char *)(uintptr_t)at;
+        if (c == '\0')
+            break;
+        console_put(c);
+    }
+    thread->frame.x[A0] = 0;
+    return 1;
+}
+
+static void exit_thread(struct thread *thread)
+{
+    thread->state = ENDED;
+    if (--living == 0)
+        for (uint32_t i = 0; i < HARTS; i++)
+            machine_send(i);
+}
+
+static void trace_call(const struct thread *thread, int begins)
+{
+    /* a0 has an argument before, and what is returned behind. */
+    const uint32_t first = (uint32_t)thread->frame.x[A0];
+    const int64_t result = (int64_t)thread->frame.x[A0];
+#define CALL(NAME, name, ...)                                                                   \
+    case CALL_##NAME:                                                                           \
+        if (begins)                                                                             \
+            lat_kernel_syscall_entry_##name(__VA_ARGS__);                                       \
+        else                                                                                    \
+            lat_kernel_syscall_exit_##name(result);                                                   \
+        break
+    switch (thread->call) {
+        CALL(YIELD, yield);
+        CALL(SEND, send, first);
+        CALL(RECEIVE, receive, first);
+        CALL(LOCK, lock, first);
+        CALL(UNLOCK, unlock, first);
+        CALL(PRINT, print);
+    case CALL_EXIT:
+        lat_kernel_syscall_entry_exit();
+        break;
+    case CALL_NONE:
+        break;
+    }
+#undef CALL
+}
+
+/* Whether the call of a thread is done; else it waits for something, and this is done again. */
+static int finish_call(struct hart *hart, struct thread *thread)
+{
+    int is_done = 1;
+    switch (thread->call) {
+    case CALL_YIELD: hart->expired = 1; break;
+    case CALL_SEND: is_done = send(hart, thread); break;
+    case CALL_RECEIVE: is_done = receive(hart, thread); break;
+    case CALL_LOCK: is_done = lock(hart, thread); break;
+    case CALL_UNLOCK: is_done = unlock(hart, thread); break;
+    case CALL_PRINT: is_done = print(thread); break;
+    case CALL_EXIT: exit_thread(thread); return 0;
+    case CALL_NONE: return 1;
+    }
+    if (is_done) {
+        hart->counts.returns++;
+        trace_call(thread, 0);
+        thread->call = CALL_NONE;
+    }
+    return is_done;
+}
+
+static int is_call(uint64_t number, uint64_t first)
+{
+    switch (number) {
+    case CALL_SEND:
+    case CALL_RECEIVE: return first < CHANNELS;
+    case CALL_LOCK:
+    case CALL_UNLOCK: return first < MUTEXES;
+    default: return number >= CALL_YIELD && number <= CALL_EXIT;
+    }
+}
+
+/* ---- what runs where ------------------------------------------------------------------------------ */
+
+static void handle(struct hart *hart, enum interrupt which)
+{
+    hart->counts.interrupts++;
+    lat_kernel_irq_handler_entry((uint32_t)which);
+    if (which == INTERRUPT_MESSAGE) {
+        machine_taken();
+    } else {
+        hart->expired = 1;
+        machine_timer(SLICE_TICKS);
+    }
+    lat_kernel_irq_handler_exit((uint32_t)which);
+}
+
+__attribute__((weak)) void kernel_idle_hook(struct hart *hart)
+{
+    (void)hart;
+}
+
+static _Noreturn void end(struct hart *hart)
+{
+    unlock_kernel();
+    compare_clocks(hart, EXCHANGES + 1);
+    if (hart->number == 0)
+        put_counts();
+    machine_stop();
+}
+
+/* Nothing to run: sleeps until there is something. */
+static void idle(struct hart *hart)
+{
+    if (living == 0)
+        end(hart);
+    unlock_kernel();
+    kernel_idle_hook(hart);
+    const uint64_t pending = machine_sleep();
+    lock_kernel();
+    for (uint32_t which = INTERRUPT_MESSAGE; which <= INTERRUPT_TIMER; which += 4)
+        if ((pending >> which & 1u) != 0)
+            handle(hart, (enum interrupt)which);
+}
+
+/* The thread that this hart goes on with. */
+static struct frame *choose(struct hart *hart)
+{
+    for (;;) {
+        struct thread *const thread = hart->current;
+        const int could = thread != NULL && thread->state == RUNNABLE;
+        if (could && !hart->expired) {
+            if (finish_call(hart, thread) && !hart->expired)
+                break;
+            continue;
+        }
+        if (could && hart->runnable.first != NULL)
+            make_runnable(thread);
+        struct thread *const next = could && hart->runnable.first == NULL ? thread : take(&hart->runnable);
+        switch_to(hart, next);
+        if (next == NULL)
+            idle(hart);
+    }
+    unlock_kernel();
+    return &hart->current->frame;
+}
+
+#ifdef CRASH_AFTER
+/* For the test of a crash: the next record of hart 2 is torn by a trap where its first field is stored. */
+static void crash_soon(const struct hart *hart)
+{
+    const struct lat_small_ring *const ring = ring_of(hart);
+    if (hart->number == 2 && hart->counts.calls == CRASH_AFTER)
+        machine_watch((const char *)ring + ring->cursor + 8);
+}
+#endif
+
+struct frame *kernel_interrupt(struct hart *hart, enum interrupt which)
+{
+    lock_kernel();
+    handle(hart, which);
+    return choose(hart);
+}
+
+struct frame *kernel_call(struct hart *hart)
+{
+    struct thread *const thread = hart->current;
+    struct frame *const frame = &thread->frame;
+    frame->pc += 4;
+    if (!is_call(frame->x[A7], frame->x[A0])) {
+        frame->x[A0] = UINT64_MAX;
+        return frame;
+    }
+    lock_kernel();
+    hart->counts.calls++;
+    thread->call = (enum call)frame->x[A7];
+    trace_call(thread, 1);
+#ifdef CRASH_AFTER
+    crash_soon(hart);
+#endif
+    return choose(hart);
+}
+
+void kernel_begin(void)
+{
+    struct hart *const hart = &harts[0];
+    const struct lat_small_setup setup = {AREA_BYTES, 4096, 16, LAT_SMALL_MODE_DISCARD, schemas, 1};
+    for (uint32_t i = 0; i < HARTS; i++) {
+        harts[i].number = i;
+        harts[i].context = i + 2u;
+        harts[i].process = 1;
+    }
+    if (lat_small_init(&setup) != LAT_SMALL_OK)
+        kernel_panic(hart, 0, 0);
+    lat_small_enable(LAT_SCHEMA(kernel), LAT_SMALL_ALL, 1);
+    lat_small_name_process(1, "kernel");
+    for (uint32_t i = 0; i < application_count; i++)
+        lat_small_name_process(applications[i].pid, applications[i].name);
+    uint32_t in_application[THREADS] = {0};
+    for (uint32_t i = 0; i < job_count; i++) {
+        const struct job *const job = &jobs[i];
+        struct thread *const thread = &threads[i];
+        thread->pid = applications[job->application].pid;
+        thread->tid = thread->pid + 1 + in_application[job->application]++;
+        thread->hart = job->hart;
+        thread->frame.pc = (uintptr_t)job->entry;
+        thread->frame.x[SP] = (uintptr_t)thread_stacks[i + 1];
+        thread->frame.x[A0] = job->argument;
+        lat_kernel_sched_process_fork(thread->tid, thread->pid, job->name);
+        living++;
+        make_runnable(thread);
+    }
+}
+
+_Noreturn void kernel_hart(struct hart *hart)
+{
+    static const char *const names[HARTS] = {"hart 0", "hart 1", "hart 2", "hart 3"};
+    lat_small_name(names[hart->number]);
+    compare_clocks(hart, 1);
+    lock_kernel();
+    machine_resume(choose(hart));
+}
