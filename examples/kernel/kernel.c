@@ -294,9 +294,9 @@ static int send(struct hart *hart, struct thread *thread)
         wait(thread, &channel->senders);
         return 0;
     }
-    channel->values[channel->sent % CHANNEL_SLOTS] = value;
-    lat_message_send((uint32_t)thread->frame.x[A0], channel->sent, value);
-    channel->sent++;
+    const uint32_t sequence = channel->sent++;
+    channel->values[sequence % CHANNEL_SLOTS] = value;
+    lat_message_send((uint32_t)thread->frame.x[A0], sequence, value);
     thread->frame.x[A0] = 0;
     wake(hart, take(&channel->receivers));
     return 1;
@@ -309,9 +309,9 @@ static int receive(struct hart *hart, struct thread *thread)
         wait(thread, &channel->receivers);
         return 0;
     }
-    const uint64_t value = channel->values[channel->received % CHANNEL_SLOTS];
-    lat_message_receive((uint32_t)thread->frame.x[A0], channel->received, value);
-    channel->received++;
+    const uint32_t sequence = channel->received++;
+    const uint64_t value = channel->values[sequence % CHANNEL_SLOTS];
+    lat_message_receive((uint32_t)thread->frame.x[A0], sequence, value);
     thread->frame.x[A0] = value;
     wake(hart, take(&channel->senders));
     return 1;

@@ -406,7 +406,8 @@ pub struct Clock {
     /// Measured at the end.
     pub end: Option<ClockSample>,
     /// Counters of cores against that of the first, at the start; empty where they could not be
-    /// compared.
+    /// compared. Of a machine without an operating system by what its program recorded; there times are
+    /// corrected by them.
     #[serde(default)]
     pub cores: Vec<CoreOffset>,
 }
