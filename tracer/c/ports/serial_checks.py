@@ -128,10 +128,10 @@ class Folder:
         saved, output = self(name + ".line"), self(name)
         with open(saved, "wb") as file:
             file.write(line)
-        return output, told([ports.LAT, "recover", saved, "-o", output, "--json", *arguments])
+        return output, answer_of([ports.LAT, "recover", saved, "-o", output, "--json", *arguments])
 
 
-def told(command, **options):
+def answer_of(command, **options):
     """What a command says as JSON; its error where it says nothing."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ports.LIMIT_SECONDS, **options
@@ -209,7 +209,7 @@ def damaged_line(folder, send):
     served(listener, [line[:cut], line[cut:]])
     address = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
     recording = folder("tcp")
-    answer = told([ports.LAT, "record", "--serial", address, "-o", recording, "--json"])
+    answer = answer_of([ports.LAT, "record", "--serial", address, "-o", recording, "--json"])
     counts = answer.get("line", {})
     wanted = {"sent": len(whole), "before": 0, "received": len(whole) - 201, "damaged": 101, "lost": 100}
     wanted["unusable"] = 0
@@ -448,7 +448,7 @@ def line_with_text(machine):
     text = b"".join(block for block in line.split(b"\0") if content(block) is None)
     recording = os.path.join(os.path.dirname(image), "recording")
     shutil.rmtree(recording, ignore_errors=True)
-    answer = told([ports.LAT, "recover", saved, "-o", recording, "--json"])
+    answer = answer_of([ports.LAT, "recover", saved, "-o", recording, "--json"])
     return compare(what, recording, text.decode("ascii"), answer)
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Frames of a small area's packets on a pipe of bytes (spec/serial.md): encoded from where the bytes are,
- * in two passes, so that there is no buffer. What it reads may change under it only where the caller was
- * told that it must not; then the frame is damaged, and the receiver says so.
+ * in two passes, so that there is no buffer. Where the caller lets what is read change meanwhile, the frame
+ * is damaged, and the receiver counts it.
  */
 #include <lat/small_serial.h>
 
