@@ -425,6 +425,9 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
             true => assert_eq!(quality, "unknown", "{what}: {span:?}"),
         }
     }
+    if who == Who::Told || (who == Who::BySwitches && !is_lossy) {
+        assert_eq!(by_script(&place), complete, "{what}");
+    }
     // Statistics count these, and time those that are certain.
     for name in ["request", "work"] {
         let of = stats["spans"].as_array().expect("spans").iter().find(|of| of["name"] == name);
@@ -536,6 +539,19 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
         check_threads(&place, &stats, &what);
         threads::check(&place, &mut viewer.page(), "trace", &what);
     }
+}
+
+/// The same spans as activities of a script.
+fn by_script(place: &Place) -> Vec<(Span, String)> {
+    let script = "activity('request').begin('ask').end('answer').key('key');\n\
+                  activity('work').begin('call').end('return');";
+    fs::write(place.0.join("spans.js"), script).expect("a script");
+    let output = place.lat(&["run-script", "trace", "spans.js", "--csv"]);
+    let text = String::from_utf8(output.stdout).expect("CSV");
+    let names = ["activity", "key", "begin_ns", "end_ns", "begin_tid"];
+    let mut all: Vec<_> = csv(&text).iter().map(|row| span_of(row, names)).collect();
+    all.sort();
+    all
 }
 
 /// `lat-sql` with this `lat`, where it is built: `LATERALIS_TEST_SQL` says where.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lateralis_analysis::filter::{Context, matches_pattern};
-use lateralis_analysis::{Edge, Gaps, PairedSpan, Side, SpanInRun, SpanPairer, SpanSink};
+use lateralis_analysis::{Edge, Gaps, NOBODY, PairedSpan, Side, SpanInRun, SpanPairer, SpanSink};
 use lateralis_model::{Event, Writer};
 use lateralis_units::Nanos;
 use rquickjs::function::Opt;
@@ -100,6 +100,7 @@ pub enum Step<'a> {
 #[derive(Debug)]
 struct Begun {
     key: Vec<Scalar>,
+    writer: Option<Writer>,
     cpu: Option<u32>,
     tag: u64,
     attributes: Attributes,
@@ -373,6 +374,13 @@ fn attributes_of(
     wanted.iter().filter_map(value).collect()
 }
 
+/// Who does something on a processor where nobody knows who runs, as for declared spans: one thread, and
+/// another one than on other processors. Numbers of threads are below 2²² (`PID_MAX_LIMIT`,
+/// `include/linux/threads.h`).
+fn nobody_on(cpu: u32) -> Writer {
+    Writer { pid: NOBODY, tid: 1 << 31 | cpu }
+}
+
 impl Pairing {
     fn take(
         &mut self,
@@ -409,7 +417,7 @@ impl Pairing {
                 (false, Some(*of_kind.values.entry(said.key.clone()).or_insert(next)))
             }
         };
-        let edge = Edge { time, side, key, writer };
+        let edge = Edge { time, side, key, writer: writer.or(cpu.map(nobody_on)) };
         let of_pairer = 2 * kind as u32 + u32::from(!is_number);
         let number = self.begun_count;
         let mut ended = Ended::default();
@@ -419,7 +427,7 @@ impl Pairing {
             self.begun_count += 1;
             self.held.add(Held::of(&said.key, &said.attributes), engine)?;
             see(Step::Begins { number, kind, key: &said.key, at });
-            let begun = Begun { key: said.key, cpu, tag, attributes: said.attributes };
+            let begun = Begun { key: said.key, writer, cpu, tag, attributes: said.attributes };
             self.begun.insert(number, begun);
             return Ok(());
         }
@@ -436,8 +444,8 @@ impl Pairing {
                 attributes.push((name, value));
             }
         }
-        let Edge { time, writer, .. } = span.begin;
-        let begin = End { time, writer, cpu: begun.cpu, tag: begun.tag };
+        let Begun { writer, cpu, tag, .. } = begun;
+        let begin = End { time: span.begin.time, writer, cpu, tag };
         let activity = Activity { kind, key: begun.key, begin, end: at, attributes, is_certain };
         see(Step::Ends { number: Some(number), activity });
         Ok(())
