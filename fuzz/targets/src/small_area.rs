@@ -4,6 +4,8 @@
 //! Arbitrary bytes would hardly ever look like an area, so the input is a byte that says which good
 //! one, then a list of changes to it: 2 bytes of place, 4 bytes of value each.
 
+use lateralis_recorder::classes::RegisteredSchema;
+use lateralis_recorder::core_clocks::{CoreClocks, shift_times};
 use lateralis_recorder::small::{ProgramImage, memory_of, schemas_of, widen};
 use lateralis_recorder::stream::{PREFIX_BYTES, RingStream, SealContext};
 use lateralis_recorder::walk::RecordPlan;
@@ -16,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 /// apart, in the order of their numbers, their records within them, and no time goes back.
 pub fn check(input: &[u8]) {
     let Some((which, changes)) = input.split_first() else { return };
+    exchanges(*which, changes);
     let (swapped, made) = &good_areas()[usize::from(*which) % good_areas().len()];
     let mut memory = made.clone();
     for change in changes.chunks_exact(6) {
@@ -60,6 +63,41 @@ pub fn check(input: &[u8]) {
         }
     }
 }
+
+/// Reads records of which some are exchanges of clocks. Offsets are of other cores than the first, each
+/// once; times that were shifted there and back are what they were.
+fn exchanges(which: u8, records: &[u8]) {
+    static SCHEMAS: OnceLock<Vec<RegisteredSchema>> = OnceLock::new();
+    let schemas = SCHEMAS.get_or_init(|| {
+        let schema = lateralis_pleco::compile("clocks.pleco", EXCHANGES.as_bytes()).schema;
+        let registered = schema.map(|schema| {
+            let hash = schema.hash();
+            RegisteredSchema { base_id: 0x1010, schema: Arc::new(schema), hash }
+        });
+        registered.into_iter().collect()
+    });
+    let mut plan = RecordPlan::new(which & 1 != 0);
+    for entry in schemas {
+        plan.add(entry.base_id, &entry.schema);
+    }
+    let core_count = u32::from(which >> 2 & 7) + 1;
+    let mut clocks = CoreClocks::new(schemas, core_count);
+    for (core, packet) in (0..core_count).cycle().zip(records.chunks(56 * 3)) {
+        clocks.read(packet, core, &plan);
+        let mut shifted = packet.to_vec();
+        let offset = i64::from(which) << 40 | 12_345;
+        shift_times(&mut shifted, offset, &plan);
+        shift_times(&mut shifted, -offset, &plan);
+        assert_eq!(shifted, packet);
+    }
+    let offsets = clocks.offsets();
+    assert!(offsets.known.iter().all(|known| (1..core_count).contains(&known.cpu)));
+    assert!(offsets.known.is_sorted_by_key(|known| known.cpu));
+    assert_eq!(offsets.of(0), 0);
+}
+
+const EXCHANGES: &str = "schema s; subsystem clocks { event EXCHANGE (cpu: u32, asked: u64, received: u64, \
+                         sent: u64, answered: u64), event OTHER () };";
 
 /// Makes a packet of a file, as `lat recover` does; the time of its last record.
 fn seal(
@@ -129,7 +167,23 @@ fn good_areas() -> &'static [(bool, Vec<u8>)] {
 
 /// No change, few, and many, to each.
 pub fn good() -> Vec<Vec<u8>> {
-    (0..4).flat_map(|which| [vec![which], vec![which; 7], (which..=255).collect()]).collect()
+    let areas = (0..4).flat_map(|which| [vec![which], vec![which; 7], (which..=255).collect()]);
+    areas.chain([exchange_of_cores()]).collect()
+}
+
+/// Three exchanges of core 0 with cores 1, 2 and 3, and one record of another kind.
+fn exchange_of_cores() -> Vec<u8> {
+    let mut input = vec![3 << 2];
+    for cpu in 1..4u64 {
+        // Id in the low bits, where the machine has the little end first.
+        input.extend((0x1010 | cpu << 16).to_le_bytes());
+        input.extend(cpu.to_le_bytes());
+        for tick in [1_000, 900, 910, 1_040] {
+            input.extend((tick * cpu).to_le_bytes());
+        }
+    }
+    input.extend(0x1011u64.to_le_bytes());
+    input
 }
 
 #[cfg(test)]
