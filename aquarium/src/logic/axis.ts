@@ -25,30 +25,46 @@ export function tickLabel(t: number, step: number): string {
   return `${thousands(t / unit.ns, Math.min(decimals, 6))} ${unit.name}`;
 }
 
+function countLabel(count: number, step: number): string {
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  return `${thousands(count, Math.min(decimals, 3))} ticks`;
+}
+
+const NS_PER_S = 1e9;
+
+/** A time, or how long something takes, in ticks of a clock. */
+export function clockTicks(ns: number, hz: number): string {
+  return `${thousands((ns * hz) / NS_PER_S)} ticks`;
+}
+
 const TICK_PX = 130;
 const MOST_TICKS = 400;
 
-let last: { view: Interval; widthPx: number; found: readonly Tick[] } | null = null;
+let last: { view: Interval; widthPx: number; hz: number | null; found: readonly Tick[] } | null = null;
 
-/** The axis and the grid ask for the same ones in each frame. */
-export function ticks(view: Interval, widthPx: number): readonly Tick[] {
-  if (last?.view !== view || last.widthPx !== widthPx) last = { view, widthPx, found: made(view, widthPx) };
+/** The axis and the grid ask for the same ones in each frame. `hz`: in ticks of a clock, not in seconds. */
+export function ticks(view: Interval, widthPx: number, hz: number | null = null): readonly Tick[] {
+  if (last?.view !== view || last.widthPx !== widthPx || last.hz !== hz)
+    last = { view, widthPx, hz, found: made(view, widthPx, hz) };
   return last.found;
 }
 
-function made(view: Interval, widthPx: number): Tick[] {
+function made(view: Interval, widthPx: number, hz: number | null): Tick[] {
   if (widthPx <= 0 || !(width(view) > 0)) return [];
-  const step = niceStep((width(view) * TICK_PX) / widthPx);
+  // A step is round in what its labels count.
+  const scale = hz === null ? 1 : NS_PER_S / hz;
+  const step = niceStep((width(view) * TICK_PX) / widthPx / scale);
   // Steps of 2 are divided into 4, those of 1 and 5 into 5: the parts are round as well.
   const leading = Math.round(step / 10 ** Math.floor(Math.log10(step) + 1e-9));
   const parts = leading === 2 ? 4 : 5;
   const small = step / parts;
   const found: Tick[] = [];
-  const first = Math.ceil(view.t0 / small - 1e-9);
+  const first = Math.ceil(view.t0 / scale / small - 1e-9);
   for (let index = first; found.length < MOST_TICKS; index++) {
-    const t = index * small;
+    const count = index * small;
+    const t = count * scale;
     if (t > view.t1) break;
-    const label = index % parts === 0 ? tickLabel(t, step) : null;
+    const label = index % parts === 0 ? (hz === null ? tickLabel(t, step) : countLabel(count, step)) : null;
     found.push({ t, x: toPixel(view, t, widthPx), label });
   }
   return found;

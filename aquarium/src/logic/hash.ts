@@ -16,6 +16,8 @@ export interface Shown {
   grouping: Grouping;
   tab: string;
   arrows: boolean;
+  /** The axis is in ticks of the clock. */
+  ticks: boolean;
   /** Two recordings held against each other, by their numbers, and the times of both that are 0. */
   compared: { good: number; bad: number; anchors: [number, number] } | null;
 }
@@ -38,6 +40,7 @@ export function write(shown: Shown): string {
   if (shown.grouping !== "all") add("lanes", shown.grouping);
   if (shown.tab !== "events") add("tab", encodeURIComponent(shown.tab));
   if (!shown.arrows) add("arrows", "off");
+  if (shown.ticks) add("axis", "ticks");
   if (shown.compared) {
     const { good, bad, anchors } = shown.compared;
     add("compared", [good, bad, ...anchors.map(number)].join(","));
@@ -70,6 +73,7 @@ export function read(hash: string): Shown {
     grouping: GROUPINGS.find((one) => one === text("lanes")) ?? "all",
     tab: /^[a-z]{1,20}$/.test(text("tab")) ? text("tab") : "events",
     arrows: text("arrows") !== "off",
+    ticks: text("axis") === "ticks",
     compared: readCompared(text("compared")),
   };
 }

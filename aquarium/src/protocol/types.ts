@@ -84,6 +84,8 @@ export interface Recording {
   format: string;
   events: number;
   quality: Quality;
+  /** Ticks per second of its clock, where it has one. */
+  ticks_hz?: number | null;
 }
 
 export interface Session {

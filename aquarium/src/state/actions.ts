@@ -173,6 +173,10 @@ export function toggleArrows(): void {
   store.arrowsOn.value = !store.arrowsOn.value;
 }
 
+export function toggleTicks(): void {
+  store.inTicks.value = !store.inTicks.value;
+}
+
 export function toggleTheme(): void {
   store.setTheme(store.themeName.value === "dark" ? "light" : "dark");
 }
@@ -220,6 +224,12 @@ export const COMMANDS: Command[] = [
       const next = GROUPINGS.indexOf(store.grouping.value) + 1;
       store.grouping.value = GROUPINGS[next % GROUPINGS.length];
     },
+  },
+  {
+    name: "Axis in seconds, or in ticks of the clock",
+    keys: "I",
+    run: toggleTicks,
+    when: () => store.ticksHz.value !== null,
   },
   { name: "Search lanes", keys: "/", run: focusSearch },
   {

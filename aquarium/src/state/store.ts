@@ -63,6 +63,15 @@ export const selected = signal<Selected | null>(null);
 export const range = signal<Interval | null>(null);
 export const hover = signal<{ x: number; y: number; t: number } | null>(null);
 export const arrowsOn = signal(true);
+/** Times along the axis are ticks of the clock. */
+export const inTicks = signal(false);
+/** Ticks per second, where all recordings have clocks of one frequency. */
+export const ticksHz = computed(() => {
+  const all = session.value?.recordings.map((one) => one.ticks_hz ?? null) ?? [];
+  return all.length > 0 && all.every((hz) => hz === all[0]) ? all[0] : null;
+});
+/** What the axis counts; null: seconds. */
+export const axisHz = computed(() => (inTicks.value ? ticksHz.value : null));
 /** Between which lanes arrows go: cores, or the threads that ran there. Null: not chosen, the picture decides. */
 export const arrowsBetween = signal<"cores" | "threads" | null>(null);
 export const sync = signal(true);

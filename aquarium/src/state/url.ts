@@ -21,6 +21,7 @@ export function restore(): void {
     store.grouping.value = wanted.grouping;
     store.keptByLink.value = wanted.view !== null || wanted.compared !== null;
     store.arrowsOn.value = wanted.arrows;
+    store.inTicks.value = wanted.ticks;
     store.range.value = wanted.range;
   });
   // The view can only be restored within a session's limits; ids of another session's filter mean nothing.
@@ -70,6 +71,7 @@ export function keepUrl(): void {
       grouping: store.grouping.value,
       tab: store.tab.value,
       arrows: store.arrowsOn.value,
+      ticks: store.inTicks.value,
       compared: now && {
         good: now.good.info.side,
         bad: now.bad.info.side,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { clockTicks } from "../logic/axis.ts";
 import { eventsOf } from "../logic/live.ts";
 import { duration, qualified, thousands } from "../logic/units.ts";
 import { width } from "../logic/viewport.ts";
@@ -66,7 +67,32 @@ const recordingTitle = computed(() =>
 const recordingNames = computed(() =>
   store.recordings.value.map((one) => one.path.split("/").filter(Boolean).pop()).join(" + "),
 );
-const shownSpan = computed(() => duration(width(store.view.value)));
+const shownSpan = computed(() => {
+  const [span, hz] = [width(store.view.value), store.axisHz.value];
+  return hz === null ? duration(span) : clockTicks(span, hz);
+});
+
+function ShownSpan() {
+  const what = "How much time the timeline shows";
+  if (store.ticksHz.value === null) {
+    return (
+      <span class="shown-span" title={what}>
+        {shownSpan.value}
+      </span>
+    );
+  }
+  const other = store.inTicks.value ? "seconds" : "ticks of the clock";
+  return (
+    <button
+      class="shown-span"
+      aria-label={`${what}: ${shownSpan.value}. Axis in ${other}`}
+      title={`${what}; click for an axis in ${other}   I`}
+      onClick={act.toggleTicks}
+    >
+      {shownSpan.value}
+    </button>
+  );
+}
 
 export function Toolbar() {
   return (
@@ -81,9 +107,7 @@ export function Toolbar() {
       <Count />
       <Problem />
       <span class="spring" />
-      <span class="shown-span" title="How much time the timeline shows">
-        {shownSpan.value}
-      </span>
+      <ShownSpan />
       <div class="group" role="group" aria-label="Navigation">
         <Button label="Zoom out" keys="S" onClick={act.zoomOut}>
           <Icon name="out" />

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { ticks } from "../../src/logic/axis.ts";
+import { clockTicks, ticks } from "../../src/logic/axis.ts";
 import { listRow, settled, shownView, shows } from "../support/browser.ts";
 import { inChromium, made } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
@@ -198,6 +198,26 @@ inChromium("in Chromium", made(server), (begin) => {
     const tooltip = page.locator(".tooltip");
     await expect.poll(() => tooltip.textContent()).toContain("OUT_OF_MEMORY");
     expect(await tooltip.textContent()).toContain("bytes");
+  });
+
+  test("the axis counts ticks of the clock where that is wanted, and the link says so", async () => {
+    const page = await start();
+    await shows(page, trace.events.length);
+    const labels = () => page.locator(".axis span.tick").allTextContents();
+    const wide = await page.locator(".canvas-area").evaluate((area) => area.clientWidth);
+    const [t0, t1] = await shownView(page);
+    const expected = (hz: number | null) => {
+      const found = ticks({ t0, t1 }, wide, hz);
+      return found.map((tick) => tick.label).filter((label) => label !== null);
+    };
+    await expect.poll(labels).toEqual(expected(null));
+    await page.keyboard.press("i");
+    await expect.poll(labels).toEqual(expected(2_500_000_000));
+    const span = page.getByRole("button", { name: /Axis in seconds/ });
+    expect(await span.textContent()).toBe(clockTicks(t1 - t0, 2_500_000_000));
+    await expect.poll(() => page.evaluate(() => location.hash)).toContain("axis=ticks");
+    await span.click();
+    await expect.poll(labels).toEqual(expected(null));
   });
 
   test("keys: zoom, move, fit, next, arrows, sheet, palette, search", async () => {

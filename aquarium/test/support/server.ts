@@ -305,7 +305,15 @@ export class FakeServer {
       begin: 0,
       end: this.trace.end,
       is_live: this.isLive,
-      recordings: [{ path: "/made/by/a/generator", format: "made", events: events.length, quality: "exact" }],
+      recordings: [
+        {
+          path: "/made/by/a/generator",
+          format: "made",
+          events: events.length,
+          quality: "exact",
+          ticks_hz: 2_500_000_000,
+        },
+      ],
       lanes: [
         ...cores,
         lane(process, null, "process", "warehouse", [], { pid: 4710 }),

@@ -96,6 +96,7 @@ describe("the URL", () => {
       folded: new Set([5]),
       pinned: [2],
       arrows: false,
+      ticks: true,
       grouping: "threads" as const,
       compared: null,
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { describe, expect, test } from "vitest";
-import { niceStep, tickLabel, ticks } from "../../src/logic/axis.ts";
+import { clockTicks, niceStep, tickLabel, ticks } from "../../src/logic/axis.ts";
 import { brief, date, duration, fieldText, instant, qualified, thousands } from "../../src/logic/units.ts";
 import * as V from "../../src/logic/viewport.ts";
 import { random } from "../support/trace.ts";
@@ -27,6 +27,17 @@ describe("axis", () => {
       expect(labels.length).toBeGreaterThan(1);
       expect(labels.length).toBeLessThan(20);
     }
+  });
+  test("in ticks of a clock, steps are round in these", () => {
+    const hz = 2_400_000_000;
+    const found = ticks({ t0: 0, t1: 1000 }, 1200, hz).filter((tick) => tick.label !== null);
+    expect(found.slice(0, 3).map((tick) => plain(tick.label!))).toEqual(["0 ticks", "500 ticks", "1 000 ticks"]);
+    expect(found[1].t).toBeCloseTo(500 / 2.4, 9);
+    expect(plain(clockTicks(1000, hz))).toBe("2 400 ticks");
+    // A clock that is slower than a nanosecond.
+    const slow = ticks({ t0: 0, t1: 1e9 }, 1200, 32_768).filter((tick) => tick.label !== null);
+    expect(plain(slow[1].label!)).toBe("5 000 ticks");
+    expect(slow[1].t).toBeCloseTo((5000 / 32_768) * 1e9, 3);
   });
 });
 

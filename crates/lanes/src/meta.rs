@@ -73,6 +73,9 @@ pub struct Recorded {
     pub events: u64,
     /// How far that number is to be trusted.
     pub quality: String,
+    /// Ticks per second of its clock, where all its streams have one.
+    #[serde(default)]
+    pub ticks_hz: Option<u64>,
 }
 
 /// What a lane is of.

@@ -44,6 +44,7 @@ function sceneOf(which: Which): Scene | null {
   const levels = isKnown ? levelsOf[which].value : null;
   return {
     view: toOwn(store.view.value, half.anchor),
+    axisHz: store.axisHz.value,
     width,
     height,
     pinnedHeight: 0,

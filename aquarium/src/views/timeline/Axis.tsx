@@ -62,7 +62,7 @@ export function Axis() {
         </button>
       ))}
       <div class="ticks" style={{ transform: `translateX(${shift}px)` }}>
-        {ticks(view, width).map((tick) =>
+        {ticks(view, width, store.axisHz.value).map((tick) =>
           tick.label === null ? (
             <i class="tick" key={tick.t} style={{ left: left(tick.x) }} />
           ) : (

@@ -12,6 +12,8 @@ import type { RowImages } from "./images.ts";
 
 export interface Scene {
   view: Interval;
+  /** What the axis counts; null: seconds. */
+  axisHz: number | null;
   width: number;
   height: number;
   pinnedHeight: number;
@@ -81,7 +83,7 @@ function background(context: CanvasRenderingContext2D, scene: Scene, lane: Place
 }
 
 function grid(context: CanvasRenderingContext2D, scene: Scene): void {
-  for (const tick of ticks(scene.view, scene.width)) {
+  for (const tick of ticks(scene.view, scene.width, scene.axisHz)) {
     context.fillStyle = tick.label === null ? scene.theme.gridFaint : scene.theme.grid;
     context.fillRect(Math.round(tick.x), 0, 1, scene.height);
   }

@@ -16,6 +16,7 @@ export const scene = computed<Scene>(() => {
   const counters = store.session.value?.counters ?? [];
   return {
     view: store.view.value,
+    axisHz: store.axisHz.value,
     width,
     height,
     pinnedHeight: layout.pinnedHeight,

@@ -28,7 +28,7 @@ export function svg(scene: Scene, arrows: readonly Line[]): string {
     `<rect width="1.4" height="6" fill="${theme.loss}"/></pattern>`,
     `<svg x="${LABELS_PX}" y="0" width="${width}" height="${height + AXIS_PX}">`,
   ];
-  for (const tick of ticks(scene.view, width)) {
+  for (const tick of ticks(scene.view, width, scene.axisHz)) {
     if (tick.label === null) continue;
     parts.push(
       rect(tick.x, 0, 1, height + AXIS_PX, theme.grid),

@@ -2,7 +2,7 @@
 //! What is only known in the end: what was read, and what is missing.
 
 use lateralis_lanes::{Builder, Lost, Meta, Missing, Recorded};
-use lateralis_model::{Damage, Interval, LossCause, Source};
+use lateralis_model::{Clock, Damage, Interval, LossCause, Source};
 use lateralis_store::Recording;
 
 use super::is_real;
@@ -18,11 +18,14 @@ pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
         || !recording.source.damage().is_empty()
         || !recording.filtered.is_empty();
     let quality = if is_lossy { "lower_bound" } else { "exact" };
+    let mut clocks = recording.source.trace().clocks.iter().map(Clock::frequency);
+    let ticks_hz = clocks.next().filter(|hz| clocks.all(|other| other == *hz));
     let of = |path: &std::path::PathBuf| Recorded {
         path: path.display().to_string(),
         format: recording.source.format().to_owned(),
         events,
         quality: quality.to_owned(),
+        ticks_hz,
     };
     recording.paths.iter().map(of).collect()
 }

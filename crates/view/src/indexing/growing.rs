@@ -313,6 +313,7 @@ impl Grow {
             format: self.format.clone(),
             events: meta.classes.iter().map(|class| class.count).sum(),
             quality: if is_lossy { "lower_bound" } else { "exact" }.to_owned(),
+            ticks_hz: self.tail.clock().map(Clock::frequency),
         }];
         meta.losses.clone_from(&self.losses);
         meta.damage.clone_from(&self.damage);
