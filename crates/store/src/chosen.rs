@@ -127,7 +127,6 @@ impl<'a> Chosen<'a> {
             successions: self.successions.clone(),
             has_own,
             follows_threads: Some(facts.alone_streams(&self.streams)),
-            sum_buckets: None,
         };
         Deriver::new(facts, known)
     }

@@ -29,13 +29,7 @@ impl<'a, 'r> ThreadRows<'a, 'r> {
     pub fn deriver(opened: &Opened, facts: &Facts) -> Deriver<()> {
         let alone = facts.alone_streams(&opened.recording.streams);
         let gaps = opened.gaps().clone();
-        let known = Known {
-            gaps,
-            successions: opened.recording.successions(),
-            follows_threads: Some(alone),
-            ..Known::default()
-        };
-        Deriver::new(facts, known)
+        Deriver::new(facts, Known { gaps, follows_threads: Some(alone), ..Known::default() })
     }
 }
 
@@ -46,8 +40,7 @@ impl DerivedSink for ThreadRows<'_, '_> {
         if self.flow.is_break() {
             return;
         }
-        let ThreadStateInterval { tid, state, begin, end, cpu, woken, .. } = *interval;
-        let waker = woken.map(|(waker, _)| waker).filter(|_| state == Some(ThreadState::Runnable));
+        let ThreadStateInterval { tid, state, begin, end, cpu, woken_by: waker, .. } = *interval;
         let owners = self.opened.owners();
         let woken_by = match waker {
             Some(Waker::Thread(_)) => Some("thread"),
