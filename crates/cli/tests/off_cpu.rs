@@ -111,6 +111,7 @@ fn check(place: &Place, trace: &str, truth: &BTreeMap<String, u64>, is_whole: bo
     let naps = off_cpu(place, trace, "nap").get("blocked").map_or(0, |(_, times)| *times);
     assert!(naps == 20 || naps < 20 && !is_whole, "{trace}: {naps}");
     let found = off_cpu(place, trace, "work");
+    assert!(found.values().any(|(ns, times)| *ns > 0 && *times > 0), "{trace}: {found:?}");
     for cause in ["blocked", "preempted"] {
         let times = found.get(cause).map_or(0, |(_, times)| *times);
         // It may leave in `work` before it counts first, and behind.
