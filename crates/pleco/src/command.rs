@@ -68,6 +68,7 @@ Compiles schemas: which events a program can record, and what they mean.
 
 usage:
   {program} gen FILE.pleco [outputs]       without outputs: the C header to standard output
+      -o OUT                    the output that the ending asks for: .h, .rs, .json or .md
       --c OUT.h                 header for C11 and C++17
       --rust OUT.rs             module for Rust
       --rust-by-hand OUT.rs     the same; the program calls SCHEMA.register() itself
@@ -164,6 +165,11 @@ fn generate_command(program: &str, arguments: &[OsString]) -> Outcome {
         };
         let output = match argument.to_string_lossy().as_ref() {
             "--help" | "-h" => return print(&help(program)),
+            "-o" => {
+                let path = value("the output after -o")?;
+                outputs.push((output_by_ending(&path)?, path));
+                continue;
+            }
             "--c" => Output::C,
             "--rust" => Output::Rust,
             "--rust-by-hand" => Output::RustByHand,
@@ -195,9 +201,7 @@ fn generate_command(program: &str, arguments: &[OsString]) -> Outcome {
                 };
                 continue;
             }
-            text if text.starts_with("--") => {
-                return Err(unknown_option("gen", text, program));
-            }
+            text if is_option(text) => return Err(unknown_option("gen", text, program)),
             _ if input.is_none() => {
                 input = Some(argument);
                 continue;
@@ -227,6 +231,25 @@ fn generate_command(program: &str, arguments: &[OsString]) -> Outcome {
     write_all(&made)
 }
 
+/// Whether a word is meant as an option; `-` alone is standard input or output.
+fn is_option(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-')
+}
+
+fn output_by_ending(path: &OsString) -> Result<Output, String> {
+    let path = PathBuf::from(path);
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("h") => Ok(Output::C),
+        Some("rs") => Ok(Output::Rust),
+        Some("json") => Ok(Output::Json),
+        Some("md") => Ok(Output::Docs),
+        _ => Err(format!(
+            "gen: {}: no output is known by this ending: use --c, --rust, --ctf, …",
+            path.display()
+        )),
+    }
+}
+
 fn unknown_option(command: &str, option: &str, program: &str) -> Failure {
     Failure::CannotRun(format!("{command}: unknown option `{option}`; see `{program} --help`"))
 }
@@ -241,6 +264,15 @@ fn original_call(program: &str, arguments: &[OsString]) -> Outcome {
         let sentence = format!("unknown command `{first}`;{known} see `{program} --help`");
         return Err(sentence.into());
     };
+    // An option is never meant as the name of a file.
+    if let Some(option) =
+        arguments.iter().map(|word| word.to_string_lossy()).find(|word| is_option(word))
+    {
+        return Err(format!(
+            "`{option}` is no output: options belong to `{program} gen`, see `{program} --help`"
+        )
+        .into());
+    }
     let schema = compile_file(input, false)?;
     let made = [
         (header.clone(), Output::LegacyHeader.make(&schema, header, ByteOrder::Little)),
@@ -257,7 +289,7 @@ fn format_command(program: &str, arguments: &[OsString]) -> Outcome {
         match argument.to_string_lossy().as_ref() {
             "--help" | "-h" => return print(&help(program)),
             "--check" => is_check = true,
-            text if text.starts_with("--") => return Err(unknown_option("fmt", text, program)),
+            text if is_option(text) => return Err(unknown_option("fmt", text, program)),
             _ => paths.push(argument),
         }
     }
@@ -296,7 +328,7 @@ fn check_command(program: &str, arguments: &[OsString]) -> Outcome {
         match argument.to_string_lossy().as_ref() {
             "--help" | "-h" => return print(&help(program)),
             "--json" => as_json = true,
-            text if text.starts_with("--") => return Err(unknown_option("check", text, program)),
+            text if is_option(text) => return Err(unknown_option("check", text, program)),
             _ => paths.push(PathBuf::from(argument)),
         }
     }

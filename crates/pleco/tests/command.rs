@@ -41,6 +41,31 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
+fn an_output_is_chosen_by_its_ending() {
+    let here = directory("ending");
+    for (ending, option) in [("h", "--c"), ("rs", "--rust"), ("json", "--json"), ("md", "--docs")] {
+        let (by_ending, by_option) = (format!("a.{ending}"), format!("b.{ending}"));
+        check(&here, &["gen", "good.pleco", "-o", &by_ending], 0);
+        check(&here, &["gen", "good.pleco", option, &by_option], 0);
+        let read = |name: &str| fs::read_to_string(here.join(name)).unwrap();
+        assert_eq!(read(&by_ending), read(&by_option), "{ending}");
+    }
+    let (_, errors) = check(&here, &["gen", "good.pleco", "-o", "a.out"], 2);
+    assert!(errors.starts_with("error: gen: a.out: no output is known by this ending"), "{errors}");
+    let (_, errors) = check(&here, &["gen", "good.pleco", "-x", "a.h"], 2);
+    assert!(errors.contains("unknown option `-x`"), "{errors}");
+}
+
+#[test]
+fn an_option_is_no_file_of_the_original_call() {
+    let here = directory("original-options");
+    let before = names(&here);
+    let (_, errors) = check(&here, &["good.pleco", "-o", "out.h", "x"], 2);
+    assert!(errors.contains("`-o` is no output"), "{errors}");
+    assert_eq!(names(&here), before);
+}
+
+#[test]
 fn every_output_of_gen() {
     let here = directory("gen");
     let arguments = [
