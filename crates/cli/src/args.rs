@@ -6,8 +6,10 @@ use crate::commands::{
     pleco, policy, print, record, run_script, sql, stats, table, tracepoints, view, xml,
 };
 use crate::error::CliError;
+use crate::inputs::TRACES;
 use crate::output::{Page, tell};
-use clap::{Arg, ArgAction, CommandFactory, Parser, Subcommand};
+use crate::{newest, standard_input};
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches as _, Parser, Subcommand};
 use lateralis_model::terminal;
 use std::env;
 use std::ffi::OsString;
@@ -21,7 +23,6 @@ use std::ffi::OsString;
     long_about = "Lateralis records what programs do, nearly for free, and loses nothing silently.\n\n\
         Exit codes: 0 fine; 1 ran and found problems; 2 could not run. `lat record` returns the \
         exit status of the program it recorded.",
-    disable_help_subcommand = true,
     propagate_version = true,
     max_term_width = 100
 )]
@@ -105,25 +106,71 @@ pub enum Command {
 /// The parsed command line. Help and usage errors are printed here and end the
 /// process, with 0 and 2.
 pub fn parse() -> Result<Cli, CliError> {
-    let words = with_separator(env::args_os().collect());
-    Cli::try_parse_from(&words).map_err(|error| {
-        let code = error.exit_code();
-        // What was typed may have come from elsewhere, by a script or a shell's pattern: it is shown, but
-        // not as it is. The library leaves parts of such words out, so it gets words without them.
-        let is_hostile = |word: &OsString| word.to_string_lossy().contains(terminal::is_hostile);
-        if words.iter().any(is_hostile) {
-            let shown =
-                words.iter().map(|word| terminal::shown(&word.to_string_lossy()).into_owned());
-            let error = Cli::try_parse_from(shown).err().unwrap_or(error);
-            let mut page = Page::new();
-            page.lines(&error.render().to_string());
-            tell(&page);
-        } else {
-            // A closed pipe under `lat --help | head` is no failure.
-            let _ = error.print();
+    let mut words = with_separator(env::args_os().collect());
+    if words.get(1).is_some_and(|word| word == "version") && words.len() == 2 {
+        words[1] = "--version".into();
+    }
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
+        let missing = missing_traces(&command, &matches);
+        Ok((Cli::from_arg_matches(&matches)?, missing))
+    });
+    if let Ok((_, Some(place))) = parsed {
+        let newest = newest::recording()?;
+        tell!("reading {}: the newest recording in this folder", newest.display());
+        match place {
+            Missing::First(at) => words.insert(at, newest.into()),
+            Missing::Last => {
+                words.extend((!words.iter().any(|word| word == "--")).then(|| "--".into()));
+                words.push(newest.into());
+            }
         }
-        std::process::exit(code)
-    })
+        return Cli::try_parse_from(&words).map_err(|error| end(&words, error));
+    }
+    parsed.map(|(cli, _)| cli).map_err(|error| end(&words, error))
+}
+
+/// Where the trace is to be named that is not.
+enum Missing {
+    /// In front of other arguments, as the word of this index.
+    First(usize),
+    /// After all others.
+    Last,
+}
+
+/// Where the command wants a trace, if it reads traces and none is named.
+fn missing_traces(command: &clap::Command, matches: &ArgMatches) -> Option<Missing> {
+    let (mut command, mut matches, mut commands) = (command, matches, 1);
+    while let Some((name, below)) = matches.subcommand() {
+        (command, matches, commands) = (command.find_subcommand(name)?, below, commands + 1);
+    }
+    let traces = command.get_positionals().find(|argument| argument.get_id() == TRACES)?;
+    if matches.contains_id(TRACES) {
+        return None;
+    }
+    let is_last =
+        command.get_positionals().all(|argument| argument.get_index() <= traces.get_index());
+    Some(if is_last { Missing::Last } else { Missing::First(commands) })
+}
+
+/// Prints help, or what is wrong with the words, and ends the process.
+fn end(words: &[OsString], error: clap::Error) -> ! {
+    let code = error.exit_code();
+    // What was typed may have come from elsewhere, by a script or a shell's pattern: it is shown, but
+    // not as it is. The library leaves parts of such words out, so it gets words without them.
+    let is_hostile = |word: &OsString| word.to_string_lossy().contains(terminal::is_hostile);
+    if words.iter().any(is_hostile) {
+        let shown = words.iter().map(|word| terminal::shown(&word.to_string_lossy()).into_owned());
+        let error = Cli::try_parse_from(shown).err().unwrap_or(error);
+        let mut page = Page::new();
+        page.lines(&error.render().to_string());
+        tell(&page);
+    } else {
+        // A closed pipe under `lat --help | head` is no failure.
+        let _ = error.print();
+    }
+    standard_input::remove_copy();
+    std::process::exit(code)
 }
 
 /// Commands that start a program: all words from its name on are its own.

@@ -5,19 +5,30 @@
 use std::fs;
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use lateralis_traces::{OpenOptions, Relate, words};
 
 use crate::error::CliError;
 use crate::memory;
+use crate::standard_input;
 use crate::values;
 use lateralis_store::Recording;
+
+/// The argument that names the traces of a command, for [`crate::args`].
+pub const TRACES: &str = "traces-or-newest";
+
+/// Where a trace is that was named on the command line.
+fn named(path: PathBuf) -> Result<PathBuf, String> {
+    if path.as_os_str() == "-" { standard_input::path() } else { Ok(path) }
+}
 
 /// Options that name traces.
 #[derive(Debug, Clone, Args)]
 pub struct InputArgs {
-    /// A recording, or a trace of any format; several are read as one
-    #[arg(value_name = "TRACE", required = true)]
+    /// A recording, or a trace of any format; several are read as one; - is standard input
+    /// [default: the newest recording in this folder, lateralis-*]
+    #[arg(id = TRACES, value_name = "TRACE", value_parser = PathBufValueParser::new().try_map(named))]
     pub traces: Vec<PathBuf>,
     /// How recordings of several machines come on one time line: by the clock exchanges made while
     /// one was received, by messages with keys between them, or by the date only

@@ -45,11 +45,14 @@ mod inputs;
 mod live_copy;
 mod memory;
 mod moment;
+mod newest;
 mod output;
 mod peer_args;
+mod processes;
 mod reference;
 mod script;
 mod selection;
+mod standard_input;
 mod status_line;
 mod suggestion;
 mod table;
@@ -58,5 +61,7 @@ mod values;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    exit::code(args::parse().and_then(commands::run))
+    let code = exit::code(args::parse().and_then(commands::run));
+    standard_input::remove_copy();
+    code
 }

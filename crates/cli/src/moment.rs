@@ -3,75 +3,196 @@
 
 use std::str::FromStr;
 
-use lateralis_model::text as write;
+use lateralis_model::{Interval, Source as _, text as write};
+use lateralis_store::Recording;
 use lateralis_units::{NANOS_PER_SECOND, Nanos};
 
-use crate::date::NO_DATE_BEFORE;
+use crate::date::{self, NO_DATE_BEFORE};
+use crate::error::CliError;
 
 const DAY_NANOS: i64 = 86_400 * NANOS_PER_SECOND;
 
-/// A place on the time line of a trace.
+/// A moment of a trace, in every form in which a command prints one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// So many nanoseconds after the beginning of the trace.
+    /// Nanoseconds after the beginning of the trace.
     After(i64),
-    /// So many nanoseconds on its time line.
+    /// Nanoseconds before its end.
+    BeforeEnd(i64),
+    /// Nanoseconds on its timeline.
     At(i64),
-    /// So many nanoseconds after midnight, UTC, of the day it begins.
+    /// Nanoseconds after midnight, UTC, of the day on which it begins.
     TimeOfDay(i64),
 }
+
+/// What is said to somebody whose time is in none of the forms.
+const FORMS: &str = "expected a time like 1.5s (after the beginning), -1s (before the end), 12:34:56.789, \
+    2026-11-21T12:34:56Z, @1795224442.047685452 or 1795224442047685452 (nanoseconds)";
 
 impl FromStr for Moment {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if let Some(before) = text.strip_prefix('-')
+            && let Ok(before) = duration_nanos(before)
+            && !before.is_printed_time
+        {
+            return Ok(Self::BeforeEnd(before.nanos));
+        }
+        if let Some(after) = text.strip_prefix('+') {
+            return Ok(Self::After(duration_nanos(after)?.nanos));
+        }
         if let Some(seconds) = text.strip_prefix('@') {
-            return Ok(Self::At(seconds_nanos(seconds)?));
+            return Ok(Self::At(seconds_nanos(seconds).ok_or(FORMS)?));
         }
-        let parts: Vec<&str> = text.split(':').collect();
-        if let [hours, minutes, seconds] = parts[..] {
-            let whole = |text: &str, most: i64| {
-                text.parse::<i64>().ok().filter(|number| (0..most).contains(number))
-            };
-            let (Some(hours), Some(minutes)) = (whole(hours, 24), whole(minutes, 60)) else {
-                return Err("expected HH:MM:SS".to_owned());
-            };
-            let seconds = seconds_nanos(seconds)?;
-            let minutes = hours * 60 + minutes;
-            return Ok(Self::TimeOfDay(minutes * 60 * NANOS_PER_SECOND + seconds));
+        // As text prints times that have no date: seconds with nine decimals, with or without their unit.
+        let seconds = text.strip_suffix(" s").unwrap_or(text);
+        if seconds.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 9) {
+            if let Some(nanos) = seconds_nanos(seconds) {
+                return Ok(Self::At(nanos));
+            }
         }
-        let after = crate::values::parse_time(text.trim_start_matches('+'))?;
-        let nanos = i64::try_from(after.as_nanos());
-        Ok(Self::After(nanos.map_err(|_| "further away than any trace".to_owned())?))
+        // As tables print times: nanoseconds. A number that small is one of seconds.
+        if let Ok(nanos) = text.parse::<i64>()
+            && nanos.unsigned_abs() >= SMALLEST_OF_TABLES
+        {
+            return Ok(Self::At(nanos));
+        }
+        if let Some(nanos) = date::parse(text) {
+            return Ok(Self::At(nanos.0));
+        }
+        if text.contains(':') {
+            return date::time_of_day(text).map(Self::TimeOfDay).ok_or_else(|| FORMS.to_owned());
+        }
+        Ok(Self::After(duration_nanos(text)?.nanos))
     }
+}
+
+/// A whole number from here on is a time of a table, below it is seconds: nobody counts 31 years from a
+/// beginning, and a table whose machine started less than a second ago has times in microseconds.
+const SMALLEST_OF_TABLES: u64 = 1_000_000_000;
+
+/// A time that passes.
+struct Passed {
+    nanos: i64,
+    /// It has the nine decimals that times of a timeline are printed with.
+    is_printed_time: bool,
+}
+
+fn duration_nanos(text: &str) -> Result<Passed, String> {
+    // A word, or a date that is none, is not a number with a wrong unit.
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if unit == text || unit.contains(|c: char| c.is_ascii_digit()) {
+        return Err(FORMS.to_owned());
+    }
+    let duration = crate::values::parse_time(text)
+        .map_err(|cause| if cause.starts_with("expected") { FORMS.to_owned() } else { cause })?;
+    let nanos = i64::try_from(duration.as_nanos());
+    Ok(Passed {
+        nanos: nanos.map_err(|_| "further away than any trace".to_owned())?,
+        is_printed_time: text
+            .trim_end_matches([' ', 's'])
+            .split_once('.')
+            .is_some_and(|(_, d)| d.len() == 9),
+    })
 }
 
 /// Seconds with up to nine decimals, without the rounding of floating point.
-fn seconds_nanos(text: &str) -> Result<i64, String> {
-    let expected = || "expected seconds like 1795224442.047685452".to_owned();
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 9 {
-        return Err(expected());
+fn seconds_nanos(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(decimals) || decimals.len() > 9 {
+        return None;
     }
-    let whole: i64 = whole.parse().map_err(|_| expected())?;
-    let decimals: i64 = format!("{decimals:0<9}").parse().map_err(|_| expected())?;
-    let nanos = whole.checked_mul(NANOS_PER_SECOND).and_then(|nanos| nanos.checked_add(decimals));
-    nanos.ok_or_else(expected)
+    let whole: i64 = whole.parse().ok()?;
+    let decimals: i64 = format!("{decimals:0<9}").parse().ok()?;
+    whole.checked_mul(NANOS_PER_SECOND)?.checked_add(decimals)?.checked_mul(sign)
 }
 
 impl Moment {
-    /// The moment in a trace that begins at `beginning`.
-    pub fn nanos(self, beginning: Option<Nanos>) -> Nanos {
-        let beginning = beginning.unwrap_or_default().0;
+    /// The moment in a trace that lasts from the beginning to the end of `extent`.
+    pub fn nanos(self, extent: Interval) -> Nanos {
+        let beginning = extent.begin.unwrap_or_default().0;
         Nanos(match self {
             Self::At(nanos) => nanos,
             Self::After(nanos) => beginning.saturating_add(nanos),
+            Self::BeforeEnd(nanos) => {
+                extent.end.unwrap_or(Nanos(beginning)).0.saturating_sub(nanos)
+            }
             Self::TimeOfDay(nanos) => {
                 beginning.div_euclid(DAY_NANOS).saturating_mul(DAY_NANOS).saturating_add(nanos)
             }
         })
     }
+}
+
+/// From when to when a recording lasts, for moments that count from there. `None` in both where no
+/// moment is given: nothing is read then.
+///
+/// Cost: of [`Recording::beginning`].
+pub fn extent(recording: &Recording, moments: [Option<Moment>; 2]) -> Interval {
+    if moments == [None, None] {
+        return Interval { begin: None, end: None };
+    }
+    Interval { begin: recording.beginning(), end: recording.source.interval().end }
+}
+
+/// The time from one moment to another, with a warning on standard error if a recording has nothing of it.
+pub fn between(extent: Interval, from: Option<Moment>, until: Option<Moment>) -> Interval {
+    let chosen = Interval {
+        begin: from.map(|moment| moment.nanos(extent)),
+        end: until.map(|moment| moment.nanos(extent)),
+    };
+    if let Some(sentence) = outside(extent, chosen) {
+        tell!("warning: {sentence}");
+    }
+    chosen
+}
+
+/// The time from one moment to another of a recording that is still being written, as far as it is known
+/// when it began.
+///
+/// Errors: a moment is counted from the end, which is not known.
+pub fn between_while_written(
+    begin: Option<Nanos>,
+    from: Option<Moment>,
+    until: Option<Moment>,
+) -> Result<Interval, CliError> {
+    if [from, until].iter().flatten().any(|moment| matches!(moment, Moment::BeforeEnd(_))) {
+        return Err(CliError::new(
+            "no such time",
+            "--from, --until",
+            "the end is not known while a recording is followed: count from the beginning",
+        ));
+    }
+    let so_far = Interval { begin, end: None };
+    let moment = |moment: Option<Moment>| moment.map(|moment| moment.nanos(so_far));
+    Ok(Interval { begin: moment(from), end: moment(until) })
+}
+
+/// Why no event can be in the chosen time.
+fn outside(extent: Interval, chosen: Interval) -> Option<String> {
+    if let (Some(from), Some(until)) = (chosen.begin, chosen.end)
+        && until < from
+    {
+        return Some(format!(
+            "--until {} is before --from {}",
+            date::text(until),
+            date::text(from)
+        ));
+    }
+    let (Some(begin), Some(end)) = (extent.begin, extent.end) else { return None };
+    let trace = || format!("the recording is from {} to {}", date::text(begin), date::text(end));
+    if let Some(from) = chosen.begin.filter(|from| *from > end) {
+        return Some(format!("--from {} is after its end: {}", date::text(from), trace()));
+    }
+    let until = chosen.end.filter(|until| *until < begin)?;
+    Some(format!("--until {} is before its beginning: {}", date::text(until), trace()))
 }
 
 /// Appends `HH:MM:SS.nnnnnnnnn` in UTC, or seconds where there is no date.
@@ -100,22 +221,76 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_in_three_ways() {
+    fn moments_are_read_in_every_way() {
         assert_eq!("1.5s".parse(), Ok(Moment::After(1_500_000_000)));
+        assert_eq!("1.5".parse(), Ok(Moment::After(1_500_000_000)));
+        assert_eq!("1.5 s".parse(), Ok(Moment::After(1_500_000_000)));
         assert_eq!("+250ms".parse(), Ok(Moment::After(250_000_000)));
+        assert_eq!("-1s".parse(), Ok(Moment::BeforeEnd(1_000_000_000)));
         assert_eq!("@1795224442.047685452".parse(), Ok(Moment::At(1_795_224_442_047_685_452)));
         assert_eq!("00:01:02.5".parse(), Ok(Moment::TimeOfDay(62_500_000_000)));
-        for wrong in ["", "soon", "25:00:00", "1:2", "@", "@1.0000000001", "@x", "::"] {
+        assert_eq!("6105.584997989".parse(), Ok(Moment::At(6_105_584_997_989)));
+        assert_eq!("6105.584997989 s".parse(), Ok(Moment::At(6_105_584_997_989)));
+        assert_eq!("-0.000000001".parse(), Ok(Moment::At(-1)));
+        assert_eq!("1795224442047685452".parse(), Ok(Moment::At(1_795_224_442_047_685_452)));
+        for wrong in
+            ["", "soon", "25:00:00", "1:2", "@", "@1.0000000001", "@x", "::", "-", "--1s", "1e9"]
+        {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn moments_are_taken_from_the_beginning_of_the_trace() {
-        let beginning = Some(Nanos(3 * DAY_NANOS + 5));
-        assert_eq!(Moment::After(7).nanos(beginning), Nanos(3 * DAY_NANOS + 12));
-        assert_eq!(Moment::TimeOfDay(7).nanos(beginning), Nanos(3 * DAY_NANOS + 7));
-        assert_eq!(Moment::At(7).nanos(beginning), Nanos(7));
+    fn every_printed_time_is_read_back() {
+        // Times before 1970 have no date, and print a sign.
+        for nanos in
+            [0, 1, -1, 1_500_000_000, 6_105_584_997_989, 1_795_224_442_047_685_452, -77_000_000_001]
+        {
+            let time = Nanos(nanos);
+            let day = Interval { begin: Some(time), end: Some(time) };
+            let mut short = Vec::new();
+            clock_time(&mut short, time);
+            let of_table = if nanos.unsigned_abs() < SMALLEST_OF_TABLES {
+                None
+            } else {
+                Some(nanos.to_string())
+            };
+            let printed = [Some(date::text(time)), String::from_utf8(short).ok(), of_table];
+            for text in printed.into_iter().flatten() {
+                let read: Moment = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
+                assert_eq!(read.nanos(day), time, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn moments_are_taken_from_the_beginning_and_the_end_of_the_trace() {
+        let (begin, end) = (Nanos(3 * DAY_NANOS + 5), Nanos(3 * DAY_NANOS + 905));
+        let trace = Interval { begin: Some(begin), end: Some(end) };
+        assert_eq!(Moment::After(7).nanos(trace), Nanos(3 * DAY_NANOS + 12));
+        assert_eq!(Moment::BeforeEnd(7).nanos(trace), Nanos(3 * DAY_NANOS + 898));
+        assert_eq!(Moment::TimeOfDay(7).nanos(trace), Nanos(3 * DAY_NANOS + 7));
+        assert_eq!(Moment::At(7).nanos(trace), Nanos(7));
+    }
+
+    #[test]
+    fn a_time_that_the_trace_does_not_have_is_named() {
+        let trace = Interval { begin: Some(Nanos(1_000)), end: Some(Nanos(9_000)) };
+        let chosen = |begin, end| {
+            outside(trace, Interval { begin: begin.map(Nanos), end: end.map(Nanos) })
+                .unwrap_or_default()
+        };
+        assert!(
+            chosen(Some(9_001), None)
+                .contains("after its end: the recording is from 0.000001000 s")
+        );
+        assert!(chosen(None, Some(999)).contains("before its beginning"));
+        assert!(chosen(Some(5_000), Some(4_000)).contains("is before --from"));
+        for inside in
+            [(None, None), (Some(9_000), None), (None, Some(1_000)), (Some(0), Some(10_000))]
+        {
+            assert_eq!(chosen(inside.0, inside.1), "");
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@
 
 use crate::error::CliError;
 use lateralis_model::terminal::{self, Cleaner, Style};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::Value;
 use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -201,10 +203,34 @@ pub fn json() -> impl Write {
     Cleaner::new(stdout, Style::Json)
 }
 
-/// Writes a JSON value, pretty, with a final line feed. Its text is never in memory as a whole.
-pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+/// Version of all JSON documents of the commands, their key `version`: a new one where a key gets another
+/// meaning or goes away. New keys may come at any time.
+pub const JSON_VERSION: u32 = 1;
+
+/// A document with its version in front.
+struct Versioned<'a>(&'a Value);
+
+impl Serialize for Versioned<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(entries) = self.0 else { return self.0.serialize(serializer) };
+        let mut map = serializer.serialize_map(Some(entries.len() + 1))?;
+        map.serialize_entry("version", &JSON_VERSION)?;
+        for (key, value) in entries {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Writes a document of a command, pretty, with its version and a final line feed.
+pub fn print_json(document: &Value) -> Result<(), CliError> {
+    print_versioned_json(&Versioned(document))
+}
+
+/// Writes a document that has its [`JSON_VERSION`] already. Its text is never in memory as a whole.
+pub fn print_versioned_json(document: &impl Serialize) -> Result<(), CliError> {
     let mut out = json();
-    serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
+    serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(())

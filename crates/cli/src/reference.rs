@@ -25,7 +25,8 @@ fn markdown() -> String {
     let long = table.get_long_about().map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(text, "{long}\n");
     environment(&table, &mut text);
-    for command in table.get_subcommands().filter(|c| !c.is_hide_set()) {
+    for command in table.get_subcommands().filter(|of| !of.is_hide_set() && of.get_name() != "help")
+    {
         section("lat", command, &mut text);
     }
     let trimmed = text.trim_end().len();

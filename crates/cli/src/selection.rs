@@ -18,7 +18,7 @@ use lateralis_units::Nanos;
 use send_wrapper::SendWrapper;
 
 use crate::error::CliError;
-use crate::moment::Moment;
+use crate::moment::{self, Moment};
 use crate::script;
 use lateralis_script::{Script, ScriptError};
 use lateralis_store::{Chosen, Recording};
@@ -52,11 +52,12 @@ pub struct SelectArgs {
     /// expression like `event.fields.bytes > 4096 && event.cpu === 2`
     #[arg(long, value_name = "SCRIPT.js")]
     pub filter: Vec<String>,
-    /// Only from here on: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS in UTC
-    #[arg(long, value_name = "TIME")]
+    /// Only from here on: 1.5s after the beginning, -1s before the end, or a time as any command prints it:
+    /// HH:MM:SS or a date, in UTC; nanoseconds; @SECONDS since 1970
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<Moment>,
     /// Only up to here
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub until: Option<Moment>,
 }
 
@@ -231,19 +232,18 @@ impl<'r> Selection<'r> {
         recording: &'r Recording,
         all: bool,
     ) -> Result<Self, CliError> {
-        let needs_beginning = args.from.or(args.until).is_some();
-        let beginning = needs_beginning.then(|| recording.beginning()).flatten();
-        Self::since(args, recording, all, beginning)
+        let extent = moment::extent(recording, [args.from, args.until]);
+        Self::within(args, recording, all, moment::between(extent, args.from, args.until))
     }
 
-    /// As [`Selection::of_patterns`], of a recording of which a part is there: it began then.
+    /// As [`Selection::of_patterns`], of the time that --from and --until come to.
     ///
     /// Errors: an expression that cannot be understood.
-    pub fn since(
+    pub fn within(
         args: &SelectArgs,
         recording: &'r Recording,
         all: bool,
-        beginning: Option<Nanos>,
+        interval: Interval,
     ) -> Result<Self, CliError> {
         let trace = recording.source.trace();
         let patterns = args.patterns();
@@ -263,12 +263,11 @@ impl<'r> Selection<'r> {
         };
         let scripts: Result<Vec<Script>, CliError> =
             args.filter.iter().map(|given| script::load_filter(given)).collect();
-        let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
         Ok(Self {
             chosen: trace.stream_classes.iter().map(class).collect(),
             filter,
             scripts: SendWrapper::new(RefCell::new(Scripts { all: scripts?, failed: None })),
-            interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
+            interval,
             names: &recording.names,
             streams: &recording.streams,
         })

@@ -16,6 +16,7 @@ mod flow;
 mod following;
 mod foreign;
 mod genode;
+mod habits;
 
 mod hostile_text;
 mod hosts;

@@ -5,7 +5,7 @@ use crate::args::Cli;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 /// Options of `lat completions`.
@@ -20,8 +20,15 @@ pub struct CompletionsArgs {
 
 /// Prints the completion script.
 pub fn run(args: CompletionsArgs) -> Result<ExitStatus, CliError> {
+    let table = Cli::command();
+    // The generator offers hidden commands, too: it gets a table without them.
+    let visible = table.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let mut command = Command::new("lat")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(table.get_arguments().cloned())
+        .subcommands(visible);
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "lat", &mut script);
+    clap_complete::generate(args.shell, &mut command, "lat", &mut script);
     output::print_bytes(&script)?;
     Ok(ExitStatus::Fine)
 }

@@ -45,7 +45,7 @@ pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
     selection.finish()?;
     beyond::warn(facts.times_beyond);
     if args.json {
-        output::print_json(&facts.document(&recording))?;
+        output::print_versioned_json(&facts.document(&recording))?;
     } else {
         output::print(&page::render(&recording, &facts))?;
     }

@@ -12,7 +12,7 @@ use lateralis_units::Nanos;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
-use crate::moment::Moment;
+use crate::moment::{self, Moment};
 use crate::output;
 use crate::selection::{SelectArgs, Selection};
 
@@ -47,8 +47,8 @@ pub struct PathArgs {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "at",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub slowest: u32,
-    /// The one that was open then: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS
-    #[arg(long, value_name = "TIME", requires = "span")]
+    /// The one that was open at this time, in any form that --from takes
+    #[arg(long, value_name = "TIME", requires = "span", allow_hyphen_values = true)]
     pub at: Option<Moment>,
     #[command(flatten)]
     pub select: SelectArgs,
@@ -126,7 +126,7 @@ fn spans(
     chosen: &Chosen<'_>,
 ) -> Result<Spans, CliError> {
     let wanted = match args.at {
-        Some(moment) => Wanted::OpenAt(moment.nanos(recording.beginning())),
+        Some(at) => Wanted::OpenAt(at.nanos(moment::extent(recording, [Some(at), None]))),
         None => Wanted::Slowest(args.slowest as usize),
     };
     let spans = find(chosen, span, wanted).map_err(|names| {

@@ -229,12 +229,15 @@ impl<'r> Lines<'r> {
     }
 }
 
-/// What is missing, on standard error: events alone would look complete.
+/// What is missing or doubtful, on standard error: events alone would look complete and certain.
 fn remarks(recording: &Recording, damage: &[Damage]) {
     const SHOWN: usize = 10;
     let say = |line: String| tell!("{line}");
     for fault in recording.source.faults().into_iter().take(SHOWN) {
         say(fault);
+    }
+    for remark in recording.source.remarks().into_iter().take(SHOWN) {
+        say(format!("remark: {remark}"));
     }
     for damage in damage.iter().take(SHOWN) {
         say(format!("damage: {damage}"));

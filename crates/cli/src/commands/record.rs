@@ -12,6 +12,7 @@ use crate::embedded;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::peer_args::PeerArgs;
+use crate::processes;
 use crate::status_line::{self, StatusLine};
 use crate::values;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -191,8 +192,8 @@ pub struct RecordArgs {
     /// One set of rings for all programs of the command, instead of one for each
     #[arg(long, conflicts_with = "attach")]
     pub shared: bool,
-    /// Record a running program
-    #[arg(long, value_name = "PID", conflicts_with = "with")]
+    /// Record a running program: its process id, or its name if one process has it
+    #[arg(long, value_name = "PID|NAME", conflicts_with = "with", value_parser = processes::named)]
     pub attach: Option<u32>,
     /// Capture the packets of these network interfaces, too; `any` means all there are
     #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
@@ -528,9 +529,12 @@ pub fn program_name(program: Option<&OsString>) -> String {
     name.map_or("attached".into(), |name| name.to_string_lossy().into_owned())
 }
 
+/// What the names of recordings begin with that got no name.
+pub const NAME_PREFIX: &str = "lateralis-";
+
 /// `lateralis-NAME` in the current folder, or with the first free number.
 pub fn free_name(name: &str) -> PathBuf {
-    let name = format!("lateralis-{name}");
+    let name = format!("{NAME_PREFIX}{name}");
     let numbered = (2..).map(|number| PathBuf::from(format!("{name}-{number}")));
     let mut names = std::iter::once(PathBuf::from(&name)).chain(numbered);
     names.find(|name| name.symlink_metadata().is_err()).unwrap_or_default()

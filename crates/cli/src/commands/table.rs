@@ -11,8 +11,8 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use lateralis_files::{NewFile, SHARED};
+use lateralis_model::Source;
 use lateralis_model::terminal::Style;
-use lateralis_model::{Interval, Source};
 use lateralis_store::flow::Recorded;
 use lateralis_store::places::{Images, Places};
 use lateralis_store::{ExportError, Exported, Recording, Scan, Session, Table, TableFormat};
@@ -23,7 +23,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::live_copy::{CopyOptions, LiveCopy};
-use crate::moment::Moment;
+use crate::moment::{self, Moment};
 use crate::output::{self, Page};
 use crate::peer_args::PeerArgs;
 
@@ -62,11 +62,12 @@ pub struct TableArgs {
     /// Only what happened on these processors, in tables of events
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "name")]
     pub cpu: Vec<u32>,
-    /// Only from here on: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS in UTC
-    #[arg(long, value_name = "TIME", requires = "name")]
+    /// Only from here on: 1.5s after the beginning, -1s before the end, or a time as any command prints it:
+    /// HH:MM:SS or a date, in UTC; nanoseconds; @SECONDS since 1970
+    #[arg(long, value_name = "TIME", requires = "name", allow_hyphen_values = true)]
     pub from: Option<Moment>,
     /// Only up to here
-    #[arg(long, value_name = "TIME", requires = "name")]
+    #[arg(long, value_name = "TIME", requires = "name", allow_hyphen_values = true)]
     pub until: Option<Moment>,
     /// Go on while the recording goes on: rows as they become certain, in the order of time; instead
     /// of a path, TRACE may be HOST:PORT of a live one
@@ -104,7 +105,7 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
         return follow::run(&args, &name, live.as_ref());
     }
     let recording = args.inputs.open()?;
-    let beginning = args.from.or(args.until).and_then(|_| recording.beginning());
+    let extent = moment::extent(&recording, [args.from, args.until]);
     let healthy = recording.source.damage().is_empty() && recording.source.faults().is_empty();
     let session = session(&args, recording)?;
     let Some(name) = &args.name else {
@@ -112,10 +113,9 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
         return Ok(if healthy { ExitStatus::Fine } else { ExitStatus::Problems });
     };
     let table = session.table(name).ok_or_else(|| unknown_table(&session, name))?;
-    let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
     let scan = Scan {
         columns: columns(table, &args.column)?,
-        interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
+        interval: moment::between(extent, args.from, args.until),
         cpus: (!args.cpu.is_empty()).then(|| args.cpu.clone()),
         classes: None,
         limit: args.limit,

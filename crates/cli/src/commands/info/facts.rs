@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::beyond;
+use crate::output::JSON_VERSION;
 use crate::selection::Selection;
 use lateralis_store::Recording;
 
@@ -266,6 +267,7 @@ impl Facts {
         let parts = recording.source.parts().iter().zip(ties(recording));
         let parts: Vec<Value> = parts.map(part).collect();
         let mut facts = json!({
+            "version": JSON_VERSION,
             "trace": recording.path.display().to_string(),
             "format": recording.source.format(),
             "traces": parts,

@@ -19,6 +19,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::following::{self, Follower, State};
 use crate::live_copy::LiveCopy;
+use crate::moment::between_while_written;
 use crate::selection::Selection;
 use crate::values;
 
@@ -59,8 +60,8 @@ impl Follower for Following<'_> {
             return Ok(());
         }
         select.check_patterns(&[recording.source.trace()])?;
-        let selection =
-            Selection::since(select, &recording, has_all(self.args), self.tail.begin())?;
+        let interval = between_while_written(self.tail.begin(), select.from, select.until)?;
+        let selection = Selection::within(select, &recording, has_all(self.args), interval)?;
         let mut lines = Lines::new(self.args, &recording, selection, self.left);
         let mut written = Ok(());
         let progress = self.tail.read(&recording, until, &mut |event, _| {

@@ -8,7 +8,6 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use lateralis_model::Interval;
 use lateralis_store::{Recording, Scan, Session, TableFormat, TableWriter, Tail};
 use lateralis_units::Nanos;
 
@@ -17,7 +16,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::following::{self, Follower, State};
 use crate::live_copy::LiveCopy;
-use crate::moment::Moment;
+use crate::moment::between_while_written;
 use crate::output;
 
 /// What was written, and what was found on the way.
@@ -81,11 +80,9 @@ impl Follower for Following<'_> {
                 follow `events` or a kind of event";
             return Err(CliError::new("cannot follow the table", self.name, advice));
         }
-        let begin = self.tail.begin();
-        let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(begin));
         let scan = Scan {
             columns: columns(table, &self.args.column)?,
-            interval: Interval { begin: moment(&self.args.from), end: moment(&self.args.until) },
+            interval: between_while_written(self.tail.begin(), self.args.from, self.args.until)?,
             cpus: (!self.args.cpu.is_empty()).then(|| self.args.cpu.clone()),
             classes: None,
             limit: Some(self.left),
