@@ -66,6 +66,7 @@ fn run() -> Outcome {
     }
     let texts = |path: &Path| std::fs::read_to_string(workspace::root().join(path)).ok();
     links.extend(unforbidden(&files, &texts));
+    links.extend(unreachable_pages(&files, &texts));
     let mut outcome = Outcome::default();
     for complaints in complaints {
         outcome.add(Outcome::of(complaints));
@@ -276,6 +277,33 @@ fn has_unsafe(text: &str) -> bool {
     })
 }
 
+/// Pages below docs/ to which no chain of links leads from the README: readers would not find them.
+fn unreachable_pages(files: &[PathBuf], text: &dyn Fn(&Path) -> Option<String>) -> Vec<String> {
+    let mut reached = BTreeSet::from([PathBuf::from("README.md")]);
+    let mut waiting: Vec<PathBuf> = reached.iter().cloned().collect();
+    while let Some(page) = waiting.pop() {
+        let Some(content) = text(&page) else { continue };
+        let folder = page.parent().unwrap_or(Path::new(""));
+        for target in content.lines().flat_map(link_targets) {
+            let file = target.split('#').next().unwrap_or("");
+            let Some(linked) = normalise(&folder.join(file)) else { continue };
+            if linked.extension().is_some_and(|ending| ending == "md")
+                && reached.insert(linked.clone())
+            {
+                waiting.push(linked);
+            }
+        }
+    }
+    let is_lost = |path: &&PathBuf| {
+        path.starts_with("docs")
+            && path.extension().is_some_and(|ending| ending == "md")
+            && !reached.contains(*path)
+    };
+    let complaint =
+        |path: &PathBuf| format!("{}: no page links to it: see docs/README.md", path.display());
+    files.iter().filter(is_lost).map(complaint).collect()
+}
+
 /// Links of a Markdown file to files that are not there.
 fn broken_links(path: &Path, text: &str) -> Vec<String> {
     let mut broken = Vec::new();
@@ -377,6 +405,20 @@ mod tests {
         assert_eq!(complaints("", ""), ["a/src/lib.rs: no #![forbid(unsafe_code)]"]);
         assert_eq!(complaints(forbids, "// unsafe { }"), [""; 0]);
         assert_eq!(complaints("", "unsafe { f() }"), [""; 0]);
+    }
+
+    #[test]
+    fn pages_without_a_link_are_found() {
+        let files =
+            ["README.md", "docs/a.md", "docs/guides/b.md", "docs/guides/c.md", "crates/x.md"];
+        let files = files.map(PathBuf::from);
+        let text = |path: &Path| match path.to_str()? {
+            "README.md" => Some("[a](docs/a.md#part) [web](https://a.b/c.md)".to_owned()),
+            "docs/a.md" => Some("[b](guides/b.md) [back](../README.md)".to_owned()),
+            _ => None,
+        };
+        let lost = unreachable_pages(&files, &text);
+        assert_eq!(lost, ["docs/guides/c.md: no page links to it: see docs/README.md"]);
     }
 
     #[test]
