@@ -443,13 +443,19 @@ def line_with_text(machine):
     if ran is None:
         return ports.fail(f"{what}: run", why)
     saved = os.path.join(os.path.dirname(image), "serial")
-    with open(saved, "rb") as file:
-        line = file.read()
-    text = b"".join(block for block in line.split(b"\0") if content(block) is None)
+    text = "\n".join(text_between_frames(saved))
     recording = os.path.join(os.path.dirname(image), "recording")
     shutil.rmtree(recording, ignore_errors=True)
     answer = answer_of([ports.LAT, "recover", saved, "-o", recording, "--json"])
-    return compare(what, recording, text.decode("ascii"), answer)
+    return compare(what, recording, text, answer)
+
+
+def text_between_frames(saved):
+    """The lines of text of a line that was saved."""
+    with open(saved, "rb") as file:
+        line = file.read()
+    text = b"".join(block for block in line.split(b"\0") if content(block) is None)
+    return text.decode("ascii").split("\n")
 
 
 def compare(what, recording, text, answer):

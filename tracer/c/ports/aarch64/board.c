@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* QEMU's virt for AArch64: reset, further cores by PSCI, serial line (PL011), the physical timer of each
- * core by a GICv2. The MMU stays off. */
+/* QEMU's virt for AArch64: reset, further cores by PSCI, serial line (PL011), the physical and the virtual
+ * timer of each core by a GICv2. The MMU stays off. */
 #include "board.h"
 #include "lat_port.h"
 
@@ -8,7 +8,9 @@
 #define UART 0x09000000ul
 #define DISTRIBUTOR 0x08000000ul
 #define INTERFACE 0x08010000ul
-#define TIMER_INTERRUPT 30u /* the physical timer of EL1 [BSA, private interrupts] */
+/* The physical and the virtual timer of EL1 [BSA, private interrupts]. */
+#define PHYSICAL_INTERRUPT 30u
+#define VIRTUAL_INTERRUPT 27u
 #define STACK_BYTES 16384
 
 #ifndef AREA_BYTES
@@ -35,17 +37,31 @@ _Noreturn void board_stop(void)
         __asm__ volatile("wfi");
 }
 
-/* One timer a core: level 1 is not there. */
+/* Level 0 is the physical timer, level 1 the virtual one, which the handler of level 0 lets in. */
 void board_arm(unsigned level, uint32_t ticks)
 {
-    (void)level;
-    __asm__ volatile("msr cntp_tval_el0, %0\n\tmsr cntp_ctl_el0, %1" : : "r"((uint64_t)ticks), "r"(1ul));
+    /* From a tick on, so that what is executed until the next ones is the same each time. */
+    const uint64_t before = lat_port_clock();
+    while (lat_port_clock() == before) {
+    }
+    if (level == 0) {
+        __asm__ volatile("msr cntp_tval_el0, %0\n\tmsr cntp_ctl_el0, %1" : : "r"((uint64_t)ticks), "r"(1ul));
+    } else {
+        __asm__ volatile("msr cntv_tval_el0, %0\n\tmsr cntv_ctl_el0, %1" : : "r"((uint64_t)ticks), "r"(1ul));
+        __asm__ volatile("msr daifclr, #2");
+    }
 }
 
-void board_pause(uint32_t count)
+/* 255 times NOP, entered so that `count` are left. */
+__attribute__((naked)) void board_pause(__attribute__((unused)) uint32_t count)
 {
-    while (count-- != 0)
-        __asm__ volatile("");
+    __asm__ volatile("adr x1, 1f\n"
+                     "sub x1, x1, w0, uxtw #2\n"
+                     "br x1\n"
+                     ".rept 255\n"
+                     "nop\n"
+                     ".endr\n"
+                     "1: ret\n");
 }
 
 static void put_text(const char *text)
@@ -57,13 +73,17 @@ static void put_text(const char *text)
 __attribute__((used)) static void interrupt(uintptr_t pc)
 {
     const uint32_t taken = WORD(INTERFACE + 0xcu);
+    const uint32_t which = taken & 0x3ffu;
     uint64_t context;
     __asm__ volatile("mrs %0, tpidr_el1" : "=r"(context));
-    if ((taken & 0x3ffu) == TIMER_INTERRUPT) {
-        __asm__ volatile("msr cntp_ctl_el0, xzr");
+    if (which == PHYSICAL_INTERRUPT || which == VIRTUAL_INTERRUPT) {
+        if (which == PHYSICAL_INTERRUPT)
+            __asm__ volatile("msr cntp_ctl_el0, xzr");
+        else
+            __asm__ volatile("msr cntv_ctl_el0, xzr");
         __asm__ volatile("msr tpidr_el1, %0" : : "r"(context + 0x100u) : "memory");
-        on_timer(0, pc);
-        __asm__ volatile("msr tpidr_el1, %0" : : "r"(context) : "memory");
+        on_timer(which == VIRTUAL_INTERRUPT, pc);
+        __asm__ volatile("msr daifset, #2\n\tmsr tpidr_el1, %0" : : "r"(context) : "memory");
     }
     WORD(INTERFACE + 0x10u) = taken;
 }
@@ -111,7 +131,10 @@ __attribute__((used)) static _Noreturn void start(uint64_t core)
             __asm__ volatile("hvc #0" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3) : : "memory");
         }
     }
-    WORD(DISTRIBUTOR + 0x100u) = 1u << TIMER_INTERRUPT;
+    /* A smaller number interrupts a greater one; bytes 3 and 2 of the words of interrupts 24 and 28. */
+    WORD(DISTRIBUTOR + 0x418u) = 0x40u << 24;
+    WORD(DISTRIBUTOR + 0x41cu) = 0x80u << 16;
+    WORD(DISTRIBUTOR + 0x100u) = 1u << PHYSICAL_INTERRUPT | 1u << VIRTUAL_INTERRUPT;
     WORD(INTERFACE + 4u) = 0xff;
     WORD(INTERFACE) = 1;
     __asm__ volatile("msr daifclr, #2");

@@ -6,9 +6,10 @@
 #define WORD(address) (*(volatile uint32_t *)(address))
 #define UART 0x40002000u
 #define CLOCK 0x40008000u /* TIMER0 */
-#define TIMER 0x40009000u /* TIMER1 */
-#define TIMER_INTERRUPT 9u
+#define TIMER(level) (0x40009000u + 0x1000u * (level)) /* TIMER1, TIMER2 */
+#define TIMER_INTERRUPT 9u                             /* and 10 */
 #define NVIC_ENABLE 0xe000e100u
+#define NVIC_PRIORITY 0xe000e400u /* words of four interrupts */
 
 extern uint32_t board_stack_end[], board_data[], board_data_end[], board_data_image[], board_bss[],
     board_bss_end[];
@@ -27,6 +28,12 @@ void board_put(char c)
     }
 }
 
+void lat_port_put(const void *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        board_put(((const char *)bytes)[i]);
+}
+
 _Noreturn void board_stop(void)
 {
     __asm__ volatile("cpsid i");
@@ -43,29 +50,46 @@ static void start_timer(uint32_t timer, uint32_t bits)
     WORD(timer) = 1;
 }
 
-/* One timer: level 1 is not there. */
 void board_arm(unsigned level, uint32_t ticks)
 {
-    (void)level;
-    WORD(TIMER + 4u) = 1;
-    WORD(TIMER + 0x140u) = 0;
-    WORD(TIMER + 0x540u) = ticks;
-    WORD(TIMER + 0x304u) = 1u << 16;
-    start_timer(TIMER, 0); /* 16 bits */
+    WORD(TIMER(level) + 4u) = 1;
+    WORD(TIMER(level) + 0x140u) = 0;
+    WORD(TIMER(level) + 0x540u) = ticks;
+    WORD(TIMER(level) + 0x304u) = 1u << 16;
+    start_timer(TIMER(level), 0); /* 16 bits */
 }
 
-void board_pause(uint32_t count)
+/* 255 times NOP, entered so that `count` are left. */
+__attribute__((naked)) void board_pause(uint32_t count)
 {
-    while (count-- != 0)
-        __asm__ volatile("");
+    __asm__ volatile("adr r1, 1f\n"
+                     "lsls r0, r0, #1\n"
+                     "subs r1, r1, r0\n"
+                     "adds r1, #1\n"
+                     "bx r1\n"
+                     ".rept 255\n"
+                     "nop\n"
+                     ".endr\n"
+                     ".balign 4\n"
+                     "1: bx lr\n");
 }
 
-static void timer(void)
+void timer_interrupt(const uint32_t *frame, unsigned level);
+void timer_interrupt(const uint32_t *frame, unsigned level)
 {
-    WORD(TIMER + 4u) = 1;
-    WORD(TIMER + 0x140u) = 0;
-    on_timer(0, 0);
+    WORD(TIMER(level) + 4u) = 1;
+    WORD(TIMER(level) + 0x140u) = 0;
+    on_timer(level, frame[6]); /* the return address [ARMv6-M ARM, B1.5.6] */
 }
+
+#define HANDLER(name, level)                                                                    \
+    __attribute__((naked)) static void name(void)                                               \
+    {                                                                                           \
+        __asm__ volatile("mov r0, sp\n\tmovs r1, #" #level "\n\tldr r2, =timer_interrupt\n\t"   \
+                         "bx r2");                                                              \
+    }
+HANDLER(timer0, 0)
+HANDLER(timer1, 1)
 
 static void fault(void)
 {
@@ -83,11 +107,14 @@ static void reset(void)
     WORD(UART + 0x500u) = 4; /* enable */
     WORD(UART + 8u) = 1;     /* send */
     start_timer(CLOCK, 3);   /* 32 bits */
-    WORD(NVIC_ENABLE) = 1u << TIMER_INTERRUPT;
+    /* Two bits each: a smaller number interrupts a greater one. 9 and 10 are bytes 1 and 2 of word 2. */
+    WORD(NVIC_PRIORITY + 8u) = 0x80u << 8 | 0x40u << 16;
+    WORD(NVIC_ENABLE) = 3u << TIMER_INTERRUPT;
     program();
 }
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[16 + 32] = {
     board_stack_end, (const void *)reset, (const void *)fault, (const void *)fault,
-    [16 + TIMER_INTERRUPT] = (const void *)timer,
+    [16 + TIMER_INTERRUPT] = (const void *)timer0,
+    [17 + TIMER_INTERRUPT] = (const void *)timer1,
 };

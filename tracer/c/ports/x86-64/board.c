@@ -6,7 +6,7 @@
 
 #define SERIAL 0x3f8u
 #define APIC(offset) (*(volatile uint32_t *)(0xfee00000ul + (offset)))
-#define TIMER_VECTOR 0x40u
+#define TIMER_VECTOR(level) (0x40u + 0x10u * (level)) /* a class of priority each */
 #define TICKS 100u /* of the APIC, at 1 GHz, for one of the programs' */
 
 #ifndef AREA_BYTES
@@ -54,17 +54,27 @@ _Noreturn void board_stop(void)
         __asm__ volatile("cli\n\thlt");
 }
 
-/* One timer a core: level 1 is not there. */
+/* One timer a core: level 1 is the same one again inside its own handler, by a vector of higher priority,
+ * which lets it. */
 void board_arm(unsigned level, uint32_t ticks)
 {
-    (void)level;
-    APIC(0x380) = ticks * TICKS; /* initial count, once */
+    APIC(0x320) = TIMER_VECTOR(level); /* once */
+    APIC(0x380) = ticks * TICKS;       /* initial count */
+    if (level != 0)
+        __asm__ volatile("sti");
 }
 
-void board_pause(uint32_t count)
+/* 255 times NOP, entered so that `count` are left. */
+__attribute__((naked)) void board_pause(__attribute__((unused)) uint32_t count)
 {
-    while (count-- != 0)
-        __asm__ volatile("");
+    __asm__ volatile("leaq 1f(%rip), %rax\n"
+                     "movl %edi, %edi\n"
+                     "subq %rdi, %rax\n"
+                     "jmpq *%rax\n"
+                     ".rept 255\n"
+                     "nop\n"
+                     ".endr\n"
+                     "1: retq\n");
 }
 
 static void put_text(const char *text)
@@ -80,7 +90,7 @@ __attribute__((used)) static void interrupt(uintptr_t pc)
     cores[core].context = context + 0x100u;
     __asm__ volatile("" : : : "memory");
     on_timer(context >> 8, pc);
-    __asm__ volatile("" : : : "memory");
+    __asm__ volatile("cli" : : : "memory");
     cores[core].context = context;
     APIC(0xb0) = 0; /* end of interrupt */
 }
@@ -114,7 +124,8 @@ static void start_others(void)
     for (uint32_t core = 1; core < LAT_PORT_CORES; core++) {
         APIC(0x310) = core << 24;
         APIC(0x300) = 0x4500; /* INIT */
-        board_pause(10000);
+        for (volatile uint32_t wait = 0; wait < 3000; wait++) {
+        }
         APIC(0x310) = core << 24;
         APIC(0x300) = 0x4608; /* start-up, page 8 */
     }
@@ -128,7 +139,8 @@ __attribute__((used)) static _Noreturn void start(uint64_t core)
         for (uint64_t *to = board_bss; to < board_bss_end;)
             *to++ = 0;
         for (uint32_t vector = 0; vector < 256; vector++)
-            describe(vector, vector == TIMER_VECTOR ? timer_entry : exception_entry);
+            describe(vector, vector == TIMER_VECTOR(0) || vector == TIMER_VECTOR(1) ? timer_entry
+                                                                                    : exception_entry);
     }
     const struct __attribute__((packed)) {
         uint16_t last;
@@ -140,9 +152,8 @@ __attribute__((used)) static _Noreturn void start(uint64_t core)
     const uint64_t own = (uintptr_t)&cores[core];
     /* IA32_GS_BASE */
     __asm__ volatile("wrmsr" : : "c"(0xc0000101u), "a"((uint32_t)own), "d"((uint32_t)(own >> 32)));
-    APIC(0xf0) = 0x1ff;         /* on; spurious interrupts are vector 255 */
-    APIC(0x3e0) = 0xb;          /* the timer counts each tick */
-    APIC(0x320) = TIMER_VECTOR; /* once */
+    APIC(0xf0) = 0x1ff; /* on; spurious interrupts are vector 255 */
+    APIC(0x3e0) = 0xb;  /* the timer counts each tick */
     __asm__ volatile("sti");
     if (core == 0) {
 #if LAT_PORT_CORES > 1
