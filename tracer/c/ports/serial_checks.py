@@ -176,9 +176,14 @@ def run(module):
     for machine in (ports.CORTEX_M3, ports.CORTEX_M33):
         if ports.can_run(machine, "a line of its own"):
             line_of_its_own(machine)
-    for machine in (ports.riscv(64, 1), ports.riscv(32, 1)):
+    others = [one for one in ports.SINGLE if one.folder != "cortex-m"]
+    for machine in others:
         if ports.can_run(machine, "a line with text"):
             line_with_text(machine)
+    # QEMU has none for x86-64.
+    for machine in ports.SINGLE:
+        if machine.folder != "x86-64" and ports.can_run(machine, "files by semihosting"):
+            semihosting(machine)
     return None
 
 
@@ -449,6 +454,42 @@ def line_with_text(machine):
     shutil.rmtree(recording, ignore_errors=True)
     answer = answer_of([ports.LAT, "recover", saved, "-o", recording, "--json"])
     return compare(what, recording, text, answer)
+
+
+def semihosting(machine):
+    """An image that writes its packets, and its memory, to files of this machine."""
+    what = f"files by semihosting, {machine.name}"
+    image, why = ports.build(machine, "semihosting")
+    if image is None:
+        return ports.fail(f"{what}: build", why)
+    folder = os.path.dirname(image)
+    for name in ("line.bin", "ram.bin"):
+        if os.path.exists(os.path.join(folder, name)):
+            os.remove(os.path.join(folder, name))
+    ran, why = ports.run(machine, image, options=["-semihosting-config", "enable=on,target=native"])
+    if ran is None:
+        return ports.fail(f"{what}: run", why)
+    lines, _ = ran
+    check(f"{what}: all bytes were written", "W 0" in lines, str(lines[-3:]))
+    for part, name, least, arguments in (("E", "line.bin", 600, []), ("M", "ram.bin", 20, ["--elf", image])):
+        recording = os.path.join(folder, "recording-" + part)
+        shutil.rmtree(recording, ignore_errors=True)
+        saved = os.path.join(folder, name)
+        command = [ports.LAT, "recover", saved, *arguments, "-o", recording, "--json"]
+        answer = answer_of(command)
+        printed = [line[2:].split(" ", 2) for line in lines if line.startswith(part + " ")]
+        expected = ports.by_context((cpu, context, event) for cpu, context, event in printed)
+        counts = answer.get("line", {}).get("frames", {})
+        is_whole = "totals" in answer and answer["totals"]["lost"]["total"] == 0
+        is_whole = is_whole and counts.get("received") == counts.get("sent")
+        check(f"{what}: nothing is missing in {name}", is_whole and (part == "M" or counts), f"{answer}")
+        for reader, (text, why) in ports.readings(recording).items():
+            got = {} if text is None else ports.by_context(one[1:] for one in ports.events(text))
+            if got == expected and len(printed) >= least:
+                ports.ok(f"{what}: {name} has {len(printed)} events as printed, by {reader}")
+            else:
+                ports.fail(f"{what}: {name}, {reader}", why or ports.difference(expected, got))
+    return None
 
 
 def text_between_frames(saved):

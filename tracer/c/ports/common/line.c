@@ -10,7 +10,7 @@
 #include "lat_port.h"
 #include "text.h"
 
-#define ROUNDS 300u
+#define ITEMS 300u
 #define TIMERS 40u
 
 static const struct lat_schema *const schemas[] = {LAT_SCHEMA(items)};
@@ -46,7 +46,7 @@ _Noreturn void program(void)
     lat_small_name("main");
     lat_serial_begin(&serial, 16, 0, LAT_SERIAL_TEXTS);
     board_arm(0, 50);
-    for (uint32_t n = 0; n < ROUNDS; n++) {
+    for (uint32_t n = 0; n < ITEMS; n++) {
         lat_items_item_begin(n);
         line(lat_port_context(), "ITEM_BEGIN");
         put_field(n);

@@ -48,6 +48,13 @@ void board_put(char c)
     out(SERIAL, (uint8_t)c);
 }
 
+/* Weak: a program may send its packets another way. */
+__attribute__((weak)) void lat_port_put(const void *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        board_put(((const char *)bytes)[i]);
+}
+
 _Noreturn void board_stop(void)
 {
     for (;;)

@@ -59,4 +59,7 @@ static inline void lat_port_unmask(lat_port_mask_t before)
 #endif
 }
 
+/* The one serial line, between lines of text (board.c). */
+void lat_port_put(const void *bytes, uint32_t count);
+
 #endif
