@@ -11,7 +11,7 @@
 #endif
 #include LAT_PORT_HEADER
 
-#define HEADER ((const struct lat_small_header *)(uintptr_t)(LAT_PORT_AREA))
+#define AREA ((const struct lat_small_header *)(uintptr_t)(LAT_PORT_AREA))
 #define PACKET_HEADER_BYTES ((uint32_t)sizeof(struct lat_small_packet))
 
 /* Most bytes without a zero that a COBS code of 8 bits stands for [Cheshire & Baker 1999, table 1]. */
@@ -26,10 +26,10 @@ struct piece {
 /* head, up to three of payload, checksum */
 #define PIECES 5u
 
-static const struct lat_small_ring *ring_of(uint32_t core)
+static const struct lat_small_ring *core_ring(uint32_t core)
 {
-    const char *const first = (const char *)HEADER + sizeof(struct lat_small_header);
-    return (const struct lat_small_ring *)(const void *)(first + core * HEADER->ring_stride);
+    const char *const first = (const char *)AREA + sizeof(struct lat_small_header);
+    return (const struct lat_small_ring *)(const void *)(first + core * AREA->ring_stride);
 }
 
 static void put_u16(uint8_t *place, uint32_t value)
@@ -115,7 +115,7 @@ static void put_frame(struct lat_serial *serial, uint32_t kind, struct piece *pi
     uint32_t sum = 0xffffffffu;
     head[0] = LAT_SERIAL_VERSION;
     head[1] = (uint8_t)kind;
-    put_u16(head + 2, serial->run ^ HEADER->generation);
+    put_u16(head + 2, serial->run ^ AREA->generation);
     put_u32(head + 4, serial->sequence++);
     pieces[0].bytes = head;
     pieces[0].count = sizeof head;
@@ -134,13 +134,13 @@ static void set_piece(struct piece *piece, const void *bytes, uint32_t count)
 }
 
 /* The clock with 64 bits: of one of 32, with the wraps that this core has carried. */
-static void read_clock(uint32_t *low, uint32_t *high)
+static void clock_now(uint32_t *low, uint32_t *high)
 {
 #if LAT_PORT_CLOCK_BITS == 32
 #if LAT_PORT_CORES == 1
-    const struct lat_small_ring *const ring = ring_of(0);
+    const struct lat_small_ring *const ring = core_ring(0);
 #else
-    const struct lat_small_ring *const ring = ring_of(lat_port_core());
+    const struct lat_small_ring *const ring = core_ring(lat_port_core());
 #endif
     const lat_port_mask_t before = lat_port_mask();
     *low = lat_port_clock();
@@ -155,11 +155,11 @@ static void read_clock(uint32_t *low, uint32_t *high)
 
 static void put_hello(struct lat_serial *serial)
 {
-    const struct lat_small_header *const header = HEADER;
+    const struct lat_small_header *const header = AREA;
     uint8_t front[16];
     struct piece pieces[PIECES];
     uint32_t low, high;
-    read_clock(&low, &high);
+    clock_now(&low, &high);
     put_u32(front, serial->flags);
     put_u32(front + 4, serial->run);
     put_u32(front + 8, low);
@@ -174,10 +174,10 @@ static void put_hello(struct lat_serial *serial)
 static void put_texts(struct lat_serial *serial)
 {
     const struct lat_small_schema *schema =
-        (const void *)((const char *)HEADER + HEADER->schema_offset);
+        (const void *)((const char *)AREA + AREA->schema_offset);
     struct piece pieces[PIECES];
     uint8_t front[8];
-    for (uint32_t index = 0; index < HEADER->schema_count; index++, schema++) {
+    for (uint32_t index = 0; index < AREA->schema_count; index++, schema++) {
         for (uint32_t offset = 0; offset < schema->text_bytes; offset += LAT_SERIAL_TEXT_BYTES) {
             const uint32_t left = schema->text_bytes - offset;
             put_u32(front, index);
@@ -194,7 +194,7 @@ static void put_texts(struct lat_serial *serial)
 /* Counters of a core; `next` is the packet that would be sent next. */
 static void put_status(struct lat_serial *serial, uint32_t core, uint32_t next, uint32_t flags)
 {
-    const struct lat_small_ring *const ring = ring_of(core);
+    const struct lat_small_ring *const ring = core_ring(core);
     struct piece pieces[PIECES];
     uint8_t words[24];
     put_u16(words, core);
@@ -219,10 +219,10 @@ static void put_packet(struct lat_serial *serial, const struct lat_small_packet 
     put_frame(serial, LAT_SERIAL_PACKET, pieces);
 }
 
-static int is_ready(void)
+static int can_send(void)
 {
-    return HEADER->magic == LAT_SMALL_MAGIC && HEADER->magic_complement == ~LAT_SMALL_MAGIC &&
-           HEADER->schema_count <= LAT_SERIAL_SCHEMAS_MAX;
+    return AREA->magic == LAT_SMALL_MAGIC && AREA->magic_complement == ~LAT_SMALL_MAGIC &&
+           AREA->schema_count <= LAT_SERIAL_SCHEMAS_MAX;
 }
 
 void lat_serial_begin(struct lat_serial *serial, uint32_t hello_every, uint32_t run, uint32_t flags)
@@ -245,17 +245,17 @@ static void introduce(struct lat_serial *serial)
 
 void lat_serial_introduce(struct lat_serial *serial)
 {
-    if (!is_ready())
+    if (!can_send())
         return;
     introduce(serial);
     /* In overwrite mode nothing is sent while it runs. */
-    for (uint32_t core = 0; core < HEADER->core_count; core++)
-        put_status(serial, core, ring_of(core)->consumed, 0);
+    for (uint32_t core = 0; core < AREA->core_count; core++)
+        put_status(serial, core, core_ring(core)->consumed, 0);
 }
 
 int lat_serial_send(struct lat_serial *serial)
 {
-    if (!is_ready())
+    if (!can_send())
         return 0;
     for (uint32_t tried = 0; tried < LAT_PORT_CORES; tried++) {
         const uint32_t core = serial->core;
@@ -276,13 +276,13 @@ int lat_serial_send(struct lat_serial *serial)
 
 void lat_serial_end(struct lat_serial *serial)
 {
-    if (!is_ready())
+    if (!can_send())
         return;
     lat_small_close();
     while (lat_serial_send(serial) != 0) {
     }
-    for (uint32_t core = 0; core < HEADER->core_count; core++)
-        put_status(serial, core, ring_of(core)->consumed, LAT_SERIAL_LAST);
+    for (uint32_t core = 0; core < AREA->core_count; core++)
+        put_status(serial, core, core_ring(core)->consumed, LAT_SERIAL_LAST);
 }
 
 /* Bytes of the packet `sequence` of a ring that nothing writes, 0 if it is not there. An open one gets the
@@ -290,16 +290,16 @@ void lat_serial_end(struct lat_serial *serial)
 static uint32_t packet_left(const struct lat_small_ring *ring, uint32_t sequence,
                             const struct lat_small_packet **found)
 {
-    const uint32_t slot = sequence & (HEADER->packets_per_ring - 1u);
-    const uint32_t offset = (uint32_t)sizeof *ring + slot * HEADER->packet_bytes;
+    const uint32_t slot = sequence & (AREA->packets_per_ring - 1u);
+    const uint32_t offset = (uint32_t)sizeof *ring + slot * AREA->packet_bytes;
     struct lat_small_packet *const packet =
         (struct lat_small_packet *)(uintptr_t)((uintptr_t)ring + offset);
     if (packet->magic != LAT_SMALL_PACKET_MAGIC || packet->sequence != sequence)
         return 0;
     if (packet->content_bytes == 0 && ring->cursor > offset &&
-        ring->cursor - offset <= HEADER->packet_bytes)
+        ring->cursor - offset <= AREA->packet_bytes)
         packet->content_bytes = (uint16_t)(ring->cursor - offset);
-    if (packet->content_bytes < PACKET_HEADER_BYTES || packet->content_bytes > HEADER->packet_bytes ||
+    if (packet->content_bytes < PACKET_HEADER_BYTES || packet->content_bytes > AREA->packet_bytes ||
         packet->content_bytes % 8u != 0)
         return 0;
     *found = packet;
@@ -309,15 +309,15 @@ static uint32_t packet_left(const struct lat_small_ring *ring, uint32_t sequence
 uint32_t lat_serial_send_area(struct lat_serial *serial, uint32_t area_bytes)
 {
     uint32_t sent = 0;
-    if (lat_small_left(area_bytes) == 0 || !is_ready())
+    if (lat_small_left(area_bytes) == 0 || !can_send())
         return 0;
     introduce(serial);
-    for (uint32_t core = 0; core < HEADER->core_count; core++) {
-        const struct lat_small_ring *const ring = ring_of(core);
+    for (uint32_t core = 0; core < AREA->core_count; core++) {
+        const struct lat_small_ring *const ring = core_ring(core);
         const uint32_t end = ring->sequence + 1u;
-        uint32_t next = end - HEADER->packets_per_ring;
-        if (HEADER->mode == LAT_SMALL_MODE_DISCARD &&
-            end - ring->consumed <= HEADER->packets_per_ring)
+        uint32_t next = end - AREA->packets_per_ring;
+        if (AREA->mode == LAT_SMALL_MODE_DISCARD &&
+            end - ring->consumed <= AREA->packets_per_ring)
             next = ring->consumed;
         for (; next != end; next++) {
             const struct lat_small_packet *packet;

@@ -521,7 +521,7 @@ def measure(ports):
             ports.fail(f"what FreeRTOS costs, {name}: build", why)
             return {}
         log = os.path.join(os.path.dirname(image), "executed")
-        ran, why = ports.run(kernel.machine, image, options=[*ports.single(kernel.machine), "-D", log])
+        ran, why = ports.run(kernel.machine, image, options=[*ports.single_step(kernel.machine), "-D", log])
         if ran is None:
             ports.fail(f"what FreeRTOS costs, {name}: run", why)
             return {}
