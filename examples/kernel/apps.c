@@ -2,10 +2,10 @@
 /*
  * The applications, in user mode: all they can do is compute and call the kernel.
  *
- *   camera   two threads, harts 0 and 1: make frames and send them; every fifth waits for an answer
- *   filter   two threads, harts 2 and 3: take frames, look them up in the table, send results
- *   store    one thread, hart 1: takes results, changes the table, answers the cameras
- *   bank     four threads, one a hart: work on one account, behind one mutex
+ *   camera   two threads, cores 0 and 1: make frames and send them; every fifth waits for an answer
+ *   filter   two threads, cores 2 and 3: take frames, look them up in the table, send results
+ *   store    one thread, core 1: takes results, changes the table, answers the cameras
+ *   bank     four threads, one a core: work on one account, behind one mutex
  */
 #include "kernel.h"
 
@@ -16,11 +16,7 @@ enum { TABLE, ACCOUNT };
 
 static inline uint64_t call(enum call number, uint64_t first, uint64_t second)
 {
-    register uint64_t a0 __asm__("a0") = first;
-    register uint64_t a1 __asm__("a1") = second;
-    register uint64_t a7 __asm__("a7") = number;
-    __asm__ volatile("ecall" : "+r"(a0) : "r"(a1), "r"(a7) : "memory");
-    return a0;
+    return machine_call(number, first, second);
 }
 
 static void work(uint64_t steps)

@@ -6,11 +6,11 @@
  * Where something happens it is counted, and recorded beside; at the end all counts are printed, and before
  * them, where the kernel has panicked,
  *
- *   P HART CAUSE PC CONTEXT BUSY  where, and whether it was inside a record
+ *   P CORE CAUSE PC CONTEXT BUSY  where, and whether it was inside a record
  *
- *   H HART COUNTS...          of each hart, in the order of struct counts
+ *   C CORE COUNTS...          of each core, in the order of struct counts
  *   M CHANNEL SENT RECEIVED   messages
- *   X HART SKEW COUNT         how far its clock was set apart, and exchanges with hart 0
+ *   X CORE SKEW COUNT         how far its clock was set apart, and exchanges with core 0
  *   A ADDRESS BYTES           where the area of the tracer is; the last line is `done`
  */
 #include <kernel-schema.h>
@@ -18,7 +18,7 @@
 #include "kernel.h"
 #include "lat_port.h"
 
-#define SLICE_TICKS 100u  /* of the timer's 10 MHz: 10 us */
+#define SLICE_TICKS 100u  /* of 100 ns: 10 us */
 #define SPIN_TICKS 10u
 #define EXCHANGES 8u      /* at the beginning, and at the end */
 #define CHANNEL_SLOTS 4u
@@ -37,15 +37,15 @@ struct mutex {
 };
 
 #ifdef CLOCKS_ALIKE
-struct hart harts[HARTS];
+struct core cores[CORES];
 #else
 /* Ahead, behind, and so far behind that it shows what is before its zero. */
-struct hart harts[HARTS] = {{.skew = 0}, {.skew = 1234567}, {.skew = -98765}, {.skew = -987654321}};
+struct core cores[CORES] = {{.skew = 0}, {.skew = 1234567}, {.skew = -98765}, {.skew = -987654321}};
 #endif
 static struct thread threads[THREADS];
 static struct channel channels[CHANNELS];
 static struct mutex mutexes[MUTEXES];
-static uint32_t living, exchanges[HARTS];
+static uint32_t living, exchanges[CORES];
 static uint32_t stopped, has_panicked;
 static uint8_t kernel_lock;
 
@@ -80,9 +80,9 @@ static void put_field(int64_t value)
 
 static void put_counts(void)
 {
-    for (uint32_t i = 0; i < HARTS; i++) {
-        const struct counts *counts = &harts[i].counts;
-        put_text("H");
+    for (uint32_t i = 0; i < CORES; i++) {
+        const struct counts *counts = &cores[i].counts;
+        put_text("C");
         put_field(i);
         put_field(counts->switches);
         put_field(counts->wakings);
@@ -102,10 +102,10 @@ static void put_counts(void)
         put_field(channels[i].received);
         console_put('\n');
     }
-    for (uint32_t i = 1; i < HARTS; i++) {
+    for (uint32_t i = 1; i < CORES; i++) {
         put_text("X");
         put_field(i);
-        put_field(harts[i].skew);
+        put_field(cores[i].skew);
         put_field(exchanges[i]);
         console_put('\n');
     }
@@ -117,7 +117,7 @@ static void put_counts(void)
 
 /* ---- locking, and the end ------------------------------------------------------------- */
 
-/* Another hart has panicked: nothing more is changed here. */
+/* Another core has panicked: nothing more is changed here. */
 static void look_for_panic(void)
 {
     /* Pairs with the store in kernel_panic. */
@@ -133,7 +133,7 @@ static void lock_kernel(void)
     /* Pairs with the release below. */
     while (__atomic_exchange_n(&kernel_lock, 1, __ATOMIC_ACQUIRE) != 0) {
         look_for_panic();
-        /* With -icount QEMU runs one hart until a timer is due: soon, for the one that has the lock. */
+        /* With -icount QEMU runs one core until a timer is due: soon, for the one that has the lock. */
         machine_timer(SPIN_TICKS);
         waited = 1;
     }
@@ -147,26 +147,26 @@ static void unlock_kernel(void)
     __atomic_store_n(&kernel_lock, 0, __ATOMIC_RELEASE);
 }
 
-static const struct lat_small_ring *ring_of(const struct hart *hart)
+static const struct lat_small_ring *ring_of(const struct core *core)
 {
     const struct lat_small_header *const header = (const void *)lat_port_area;
-    return (const void *)((const char *)header + header->ring_offset + hart->number * header->ring_stride);
+    return (const void *)((const char *)header + header->ring_offset + core->number * header->ring_stride);
 }
 
-_Noreturn void kernel_panic(struct hart *hart, uint64_t cause, uint64_t pc)
+_Noreturn void kernel_panic(struct core *core, uint64_t cause, uint64_t pc)
 {
     __atomic_store_n(&has_panicked, 1, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < HARTS; i++)
-        if (i != hart->number)
+    for (uint32_t i = 0; i < CORES; i++)
+        if (i != core->number)
             machine_send(i);
-    while (__atomic_load_n(&stopped, __ATOMIC_ACQUIRE) != HARTS - 1) {
+    while (__atomic_load_n(&stopped, __ATOMIC_ACQUIRE) != CORES - 1) {
     }
-    const struct lat_small_ring *const ring = ring_of(hart);
+    const struct lat_small_ring *const ring = ring_of(core);
     put_text("P");
-    put_field(hart->number);
+    put_field(core->number);
     put_field((int64_t)cause);
     put_field((int64_t)pc);
-    put_field(hart->context);
+    put_field(core->context);
     put_field(ring->busy);
     console_put('\n');
     /* Inside a record this one is lost, and counted. */
@@ -179,15 +179,15 @@ _Noreturn void kernel_panic(struct hart *hart, uint64_t cause, uint64_t pc)
 
 static void wait_for(uint32_t *word, uint32_t number)
 {
-    /* Pairs with the stores of the other hart in `ask` and `answer`. */
+    /* Pairs with the stores of the other core in `ask` and `answer`. */
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != number) {
         machine_sleep();
         machine_taken();
     }
 }
 
-/* Hart 0 asks another one for its clock. */
-static void ask(struct hart *other, uint32_t first)
+/* Core 0 asks another one for its clock. */
+static void ask(struct core *other, uint32_t first)
 {
     for (uint32_t n = first; n < first + EXCHANGES; n++) {
         const uint64_t asked = cycles();
@@ -200,25 +200,25 @@ static void ask(struct hart *other, uint32_t first)
     }
 }
 
-static void answer(struct hart *hart, uint32_t first)
+static void answer(struct core *core, uint32_t first)
 {
     for (uint32_t n = first; n < first + EXCHANGES; n++) {
-        wait_for(&hart->question, n);
-        hart->received = cycles();
-        hart->sent = cycles();
-        __atomic_store_n(&hart->answer, n, __ATOMIC_RELEASE);
+        wait_for(&core->question, n);
+        core->received = cycles();
+        core->sent = cycles();
+        __atomic_store_n(&core->answer, n, __ATOMIC_RELEASE);
         machine_send(0);
     }
 }
 
-static void compare_clocks(struct hart *hart, uint32_t first)
+static void compare_clocks(struct core *core, uint32_t first)
 {
-    if (hart->number != 0) {
-        answer(hart, first);
+    if (core->number != 0) {
+        answer(core, first);
         return;
     }
-    for (uint32_t other = 1; other < HARTS; other++)
-        ask(&harts[other], first);
+    for (uint32_t other = 1; other < CORES; other++)
+        ask(&cores[other], first);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -247,18 +247,18 @@ static struct thread *take(struct queue *queue)
 static void make_runnable(struct thread *thread)
 {
     thread->state = RUNNABLE;
-    put(&harts[thread->hart].runnable, thread);
+    put(&cores[thread->core].runnable, thread);
 }
 
-static void wake(struct hart *hart, struct thread *thread)
+static void wake(struct core *core, struct thread *thread)
 {
     if (thread == NULL)
         return;
-    hart->counts.wakings++;
-    lat_kernel_sched_waking(thread->tid, thread->hart);
+    core->counts.wakings++;
+    lat_kernel_sched_waking(thread->tid, thread->core);
     make_runnable(thread);
-    if (thread->hart != hart->number)
-        machine_send(thread->hart);
+    if (thread->core != core->number)
+        machine_send(thread->core);
 }
 
 static void wait(struct thread *thread, struct queue *queue)
@@ -267,62 +267,62 @@ static void wait(struct thread *thread, struct queue *queue)
     put(queue, thread);
 }
 
-static void switch_to(struct hart *hart, struct thread *next)
+static void switch_to(struct core *core, struct thread *next)
 {
-    const struct thread *const last = hart->current;
-    hart->expired = 0;
+    const struct thread *const last = core->current;
+    core->expired = 0;
     machine_timer(next == NULL ? 0 : SLICE_TICKS);
     if (next == last)
         return;
-    hart->counts.switches++;
+    core->counts.switches++;
     lat_kernel_sched_switch(last == NULL ? 0 : last->tid, last == NULL ? 0 : (uint32_t)last->state,
                             next == NULL ? 0 : next->tid);
-    hart->current = next;
+    core->current = next;
     /* Threads 0 and 1 mean something to readers of the trace. */
-    hart->context = next == NULL ? hart->number + 2u : next->tid;
-    hart->process = next == NULL ? 1u : next->pid;
-    hart->frame = next == NULL ? &hart->own : &next->frame;
+    core->context = next == NULL ? core->number + 2u : next->tid;
+    core->process = next == NULL ? 1u : next->pid;
+    core->frame = next == NULL ? &core->own : &next->frame;
 }
 
 /* ---- system calls ------------------------------------------------------------------------------ */
 
-static int send(struct hart *hart, struct thread *thread)
+static int send(struct core *core, struct thread *thread)
 {
-    struct channel *const channel = &channels[thread->frame.x[A0]];
-    const uint64_t value = thread->frame.x[A1];
+    struct channel *const channel = &channels[*machine_first(&thread->frame)];
+    const uint64_t value = *machine_second(&thread->frame);
     if (channel->sent - channel->received == CHANNEL_SLOTS) {
         wait(thread, &channel->senders);
         return 0;
     }
     const uint32_t sequence = channel->sent++;
     channel->values[sequence % CHANNEL_SLOTS] = value;
-    lat_message_send((uint32_t)thread->frame.x[A0], sequence, value);
-    thread->frame.x[A0] = 0;
-    wake(hart, take(&channel->receivers));
+    lat_message_send((uint32_t)*machine_first(&thread->frame), sequence, value);
+    *machine_first(&thread->frame) = 0;
+    wake(core, take(&channel->receivers));
     return 1;
 }
 
-static int receive(struct hart *hart, struct thread *thread)
+static int receive(struct core *core, struct thread *thread)
 {
-    struct channel *const channel = &channels[thread->frame.x[A0]];
+    struct channel *const channel = &channels[*machine_first(&thread->frame)];
     if (channel->sent == channel->received) {
         wait(thread, &channel->receivers);
         return 0;
     }
     const uint32_t sequence = channel->received++;
     const uint64_t value = channel->values[sequence % CHANNEL_SLOTS];
-    lat_message_receive((uint32_t)thread->frame.x[A0], sequence, value);
-    thread->frame.x[A0] = value;
-    wake(hart, take(&channel->senders));
+    lat_message_receive((uint32_t)*machine_first(&thread->frame), sequence, value);
+    *machine_first(&thread->frame) = value;
+    wake(core, take(&channel->senders));
     return 1;
 }
 
-static int lock(struct hart *hart, struct thread *thread)
+static int lock(struct core *core, struct thread *thread)
 {
-    const uint32_t number = (uint32_t)thread->frame.x[A0];
+    const uint32_t number = (uint32_t)*machine_first(&thread->frame);
     struct mutex *const mutex = &mutexes[number];
     if (mutex->owner != NULL && mutex->owner != thread) {
-        hart->counts.waits++;
+        core->counts.waits++;
         thread->waited = 1;
         lat_mutex_wait(number, thread->tid);
         wait(thread, &mutex->waiting);
@@ -330,42 +330,42 @@ static int lock(struct hart *hart, struct thread *thread)
     }
     mutex->owner = thread;
     if (thread->waited) {
-        hart->counts.handed++;
+        core->counts.handed++;
         lat_mutex_waited(number, thread->tid);
     }
     thread->waited = 0;
-    hart->counts.locks++;
+    core->counts.locks++;
     lat_mutex_lock(number);
-    thread->frame.x[A0] = 0;
+    *machine_first(&thread->frame) = 0;
     return 1;
 }
 
-static int unlock(struct hart *hart, struct thread *thread)
+static int unlock(struct core *core, struct thread *thread)
 {
-    const uint32_t number = (uint32_t)thread->frame.x[A0];
+    const uint32_t number = (uint32_t)*machine_first(&thread->frame);
     struct mutex *const mutex = &mutexes[number];
     if (mutex->owner != thread) {
-        thread->frame.x[A0] = UINT64_MAX;
+        *machine_first(&thread->frame) = UINT64_MAX;
         return 1;
     }
-    hart->counts.unlocks++;
+    core->counts.unlocks++;
     lat_mutex_unlock(number);
-    thread->frame.x[A0] = 0;
+    *machine_first(&thread->frame) = 0;
     /* Handed over: the next one has it before it runs. */
     mutex->owner = take(&mutex->waiting);
-    wake(hart, mutex->owner);
+    wake(core, mutex->owner);
     return 1;
 }
 
 static int print(struct thread *thread)
 {
-    for (uint64_t at = thread->frame.x[A0]; machine_is_user(at, 1); at++) {
+    for (uint64_t at = *machine_first(&thread->frame); machine_is_user(at, 1); at++) {
         const char c = *(const char *)(uintptr_t)at;
         if (c == '\0')
             break;
         console_put(c);
     }
-    thread->frame.x[A0] = 0;
+    *machine_first(&thread->frame) = 0;
     return 1;
 }
 
@@ -373,15 +373,15 @@ static void exit_thread(struct thread *thread)
 {
     thread->state = ENDED;
     if (--living == 0)
-        for (uint32_t i = 0; i < HARTS; i++)
+        for (uint32_t i = 0; i < CORES; i++)
             machine_send(i);
 }
 
-static void trace_call(const struct thread *thread, int begins)
+static void trace_call(struct thread *thread, int begins)
 {
-    /* a0 has an argument before, and what is returned behind. */
-    const uint32_t first = (uint32_t)thread->frame.x[A0];
-    const int64_t result = (int64_t)thread->frame.x[A0];
+    /* The first argument is where the result is returned. */
+    const uint32_t first = (uint32_t)*machine_first(&thread->frame);
+    const int64_t result = (int64_t)*machine_first(&thread->frame);
 #define CALL(NAME, name, ...)                                                                   \
     case CALL_##NAME:                                                                           \
         if (begins)                                                                             \
@@ -406,21 +406,21 @@ static void trace_call(const struct thread *thread, int begins)
 }
 
 /* Whether the call of a thread is done; else it waits for something, and this is done again. */
-static int finish_call(struct hart *hart, struct thread *thread)
+static int finish_call(struct core *core, struct thread *thread)
 {
     int is_done = 1;
     switch (thread->call) {
-    case CALL_YIELD: hart->expired = 1; break;
-    case CALL_SEND: is_done = send(hart, thread); break;
-    case CALL_RECEIVE: is_done = receive(hart, thread); break;
-    case CALL_LOCK: is_done = lock(hart, thread); break;
-    case CALL_UNLOCK: is_done = unlock(hart, thread); break;
+    case CALL_YIELD: core->expired = 1; break;
+    case CALL_SEND: is_done = send(core, thread); break;
+    case CALL_RECEIVE: is_done = receive(core, thread); break;
+    case CALL_LOCK: is_done = lock(core, thread); break;
+    case CALL_UNLOCK: is_done = unlock(core, thread); break;
     case CALL_PRINT: is_done = print(thread); break;
     case CALL_EXIT: exit_thread(thread); return 0;
     case CALL_NONE: return 1;
     }
     if (is_done) {
-        hart->counts.returns++;
+        core->counts.returns++;
         trace_call(thread, 0);
         thread->call = CALL_NONE;
     }
@@ -440,116 +440,116 @@ static int is_call(uint64_t number, uint64_t first)
 
 /* ---- what runs where ------------------------------------------------------------------------------ */
 
-static void handle(struct hart *hart, enum interrupt which)
+static void handle(struct core *core, enum interrupt which)
 {
-    hart->counts.interrupts++;
+    core->counts.interrupts++;
     lat_kernel_irq_handler_entry((uint32_t)which);
     if (which == INTERRUPT_MESSAGE) {
         machine_taken();
     } else {
-        hart->expired = 1;
+        core->expired = 1;
         machine_timer(SLICE_TICKS);
     }
     lat_kernel_irq_handler_exit((uint32_t)which);
 }
 
-__attribute__((weak)) void kernel_idle_hook(struct hart *hart)
+__attribute__((weak)) void kernel_idle_hook(struct core *core)
 {
-    (void)hart;
+    (void)core;
 }
 
-static _Noreturn void end(struct hart *hart)
+static _Noreturn void end(struct core *core)
 {
     unlock_kernel();
-    compare_clocks(hart, EXCHANGES + 1);
-    if (hart->number == 0)
+    compare_clocks(core, EXCHANGES + 1);
+    if (core->number == 0)
         put_counts();
     machine_stop();
 }
 
 /* Nothing to run: sleeps until there is something. */
-static void idle(struct hart *hart)
+static void idle(struct core *core)
 {
     if (living == 0)
-        end(hart);
+        end(core);
     unlock_kernel();
-    kernel_idle_hook(hart);
+    kernel_idle_hook(core);
     const uint64_t pending = machine_sleep();
     lock_kernel();
     for (uint32_t which = INTERRUPT_MESSAGE; which <= INTERRUPT_TIMER; which += 4)
         if ((pending >> which & 1u) != 0)
-            handle(hart, (enum interrupt)which);
+            handle(core, (enum interrupt)which);
 }
 
-/* The thread that this hart goes on with. */
-static struct frame *choose(struct hart *hart)
+/* The thread that this core goes on with. */
+static struct frame *choose(struct core *core)
 {
     for (;;) {
-        struct thread *const thread = hart->current;
+        struct thread *const thread = core->current;
         const int could = thread != NULL && thread->state == RUNNABLE;
-        if (could && !hart->expired) {
-            if (finish_call(hart, thread) && !hart->expired)
+        if (could && !core->expired) {
+            if (finish_call(core, thread) && !core->expired)
                 break;
             continue;
         }
-        if (could && hart->runnable.first != NULL)
+        if (could && core->runnable.first != NULL)
             make_runnable(thread);
-        struct thread *const next = could && hart->runnable.first == NULL ? thread : take(&hart->runnable);
-        switch_to(hart, next);
+        struct thread *const next = could && core->runnable.first == NULL ? thread : take(&core->runnable);
+        switch_to(core, next);
         if (next == NULL)
-            idle(hart);
+            idle(core);
     }
     unlock_kernel();
-    return &hart->current->frame;
+    return &core->current->frame;
 }
 
 #ifdef CRASH_AFTER
-/* For the test of a crash: the next record of hart 2 is torn by a trap where its first field is stored. */
-static void crash_soon(const struct hart *hart)
+/* For the test of a crash: the next record of core 2 is torn by a trap where its first field is stored. */
+static void crash_soon(const struct core *core)
 {
-    const struct lat_small_ring *const ring = ring_of(hart);
-    if (hart->number == 2 && hart->counts.calls == CRASH_AFTER)
+    const struct lat_small_ring *const ring = ring_of(core);
+    if (core->number == 2 && core->counts.calls == CRASH_AFTER)
         machine_watch((const char *)ring + ring->cursor + 8);
 }
 #endif
 
-struct frame *kernel_interrupt(struct hart *hart, enum interrupt which)
+struct frame *kernel_interrupt(struct core *core, enum interrupt which)
 {
     lock_kernel();
-    handle(hart, which);
-    return choose(hart);
+    handle(core, which);
+    return choose(core);
 }
 
-struct frame *kernel_call(struct hart *hart)
+struct frame *kernel_call(struct core *core)
 {
-    struct thread *const thread = hart->current;
+    struct thread *const thread = core->current;
     struct frame *const frame = &thread->frame;
-    frame->pc += 4;
-    if (!is_call(frame->x[A7], frame->x[A0])) {
-        frame->x[A0] = UINT64_MAX;
+    const uint64_t number = *machine_number(frame);
+    if (!is_call(number, *machine_first(frame))) {
+        *machine_first(frame) = UINT64_MAX;
         return frame;
     }
     lock_kernel();
-    hart->counts.calls++;
-    thread->call = (enum call)frame->x[A7];
+    core->counts.calls++;
+    thread->call = (enum call)number;
     trace_call(thread, 1);
 #ifdef CRASH_AFTER
-    crash_soon(hart);
+    crash_soon(core);
 #endif
-    return choose(hart);
+    return choose(core);
 }
 
 void kernel_begin(void)
 {
-    struct hart *const hart = &harts[0];
+    struct core *const core = &cores[0];
     const struct lat_small_setup setup = {AREA_BYTES, 4096, 16, LAT_SMALL_MODE_DISCARD, schemas, 1};
-    for (uint32_t i = 0; i < HARTS; i++) {
-        harts[i].number = i;
-        harts[i].context = i + 2u;
-        harts[i].process = 1;
+    for (uint32_t i = 0; i < CORES; i++) {
+        cores[i].number = i;
+        cores[i].context = i + 2u;
+        cores[i].process = 1;
     }
     if (lat_small_init(&setup) != LAT_SMALL_OK)
-        kernel_panic(hart, 0, 0);
+        kernel_panic(core, 0, 0);
     lat_small_enable(LAT_SCHEMA(kernel), LAT_SMALL_ALL, 1);
     lat_small_name_process(1, "kernel");
     for (uint32_t i = 0; i < application_count; i++)
@@ -560,21 +560,19 @@ void kernel_begin(void)
         struct thread *const thread = &threads[i];
         thread->pid = applications[job->application].pid;
         thread->tid = thread->pid + 1 + in_application[job->application]++;
-        thread->hart = job->hart;
-        thread->frame.pc = (uintptr_t)job->entry;
-        thread->frame.x[SP] = (uintptr_t)thread_stacks[i + 1];
-        thread->frame.x[A0] = job->argument;
+        thread->core = job->core;
+        machine_make(&thread->frame, job->entry, job->argument, thread_stacks[i + 1]);
         lat_kernel_sched_process_fork(thread->tid, thread->pid, job->name);
         living++;
         make_runnable(thread);
     }
 }
 
-_Noreturn void kernel_hart(struct hart *hart)
+_Noreturn void kernel_core(struct core *core)
 {
-    static const char *const names[HARTS] = {"hart 0", "hart 1", "hart 2", "hart 3"};
-    lat_small_name(names[hart->number]);
-    compare_clocks(hart, 1);
+    static const char *const names[CORES] = {"core 0", "core 1", "core 2", "core 3"};
+    lat_small_name(names[core->number]);
+    compare_clocks(core, 1);
     lock_kernel();
-    machine_resume(choose(hart));
+    machine_resume(choose(core));
 }

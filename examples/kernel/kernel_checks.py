@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The section `demo` of ../../tracer/c/ports/run: what the kernel counted is in its trace, its messages
-arrive, the clocks of its cores are found again, and a hart that ends inside a record loses that one alone."""
+arrive, the clocks of its cores are found again, and a core that ends inside a record loses that one alone."""
 
 import json
 import os
 import re
 
 KERNEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
-COUNTED = {  # what the kernel prints of each hart, in this order: which events those are
+COUNTED = {  # what the kernel prints of each core, in this order: which events those are
     "switches": ["kernel:sched_switch"],
     "wakings": ["kernel:sched_waking"],
     "calls": ["kernel:syscall_entry_"],
@@ -23,18 +23,24 @@ ANY_EVENT = re.compile(
 )
 
 
+# The name of a machine, the cause of a trap by a watched address there.
+MACHINES = [("riscv64", 3), ("x86-64", 1)]
+
+
 def section(ports):
-    if ports.can_run(ports.riscv(64, 4), "a kernel with 4 cores"):
-        whole(ports)
-        for calls in (20, 60, 101):
-            crash(ports, calls)
+    machines = dict(zip(["riscv64", "x86-64"], [ports.riscv(64, 4), ports.x86_64(4)]))
+    for name, cause in MACHINES:
+        if ports.can_run(machines[name], "a kernel with 4 cores"):
+            whole(ports, name)
+            for calls in (20, 60, 101):
+                crash(ports, name, cause, calls)
 
 
-def run_kernel(ports, name, flags):
+def run_kernel(ports, machine, name, flags):
     """The kernel's lines by their first letter, and its recording; or None and why not."""
-    folder = os.path.join(ports.BUILD, name)
+    folder = os.path.join(ports.BUILD, f"{name}-{machine}")
     environment = dict(os.environ, BUILD=folder, LAT=ports.LAT, CLANG=ports.CLANG, LLD=ports.LLD)
-    _, why = ports.command([KERNEL, *flags], env=environment)
+    _, why = ports.command([KERNEL, machine, *flags], env=environment)
     recording = os.path.join(folder, "recording")
     if not os.path.isdir(recording):
         return None, why
@@ -61,18 +67,18 @@ def kernel_events(ports, text):
 
 
 def missing_events(lines, listed):
-    """What the kernel has counted and the trace has not, or the other way round: by hart and what."""
+    """What the kernel has counted and the trace has not, or the other way round: by core and what."""
     differences = {}
-    for hart, *counts in lines["H"]:
+    for core, *counts in lines["C"]:
         for (what, names), count in zip(COUNTED.items(), counts):
             for name in names:
                 is_prefix = name.endswith("_")
                 there = sum(
-                    cpu == hart and (event.startswith(name) if is_prefix else event == name)
+                    cpu == core and (event.startswith(name) if is_prefix else event == name)
                     for _, event, cpu, _ in listed
                 )
                 if there != count:
-                    differences[hart, what, name] = count - there
+                    differences[core, what, name] = count - there
     for channel, *counts in lines["M"]:
         for name, count in zip(("message:SEND", "message:RECEIVE"), counts):
             there = sum(
@@ -80,12 +86,12 @@ def missing_events(lines, listed):
             )
             if there != count:
                 differences["channel", channel, name] = count - there
-    for hart, _, count in lines["X"]:
+    for core, _, count in lines["X"]:
         there = sum(
-            event == "clocks:EXCHANGE" and int(fields["cpu"]) == hart for _, event, _, fields in listed
+            event == "clocks:EXCHANGE" and int(fields["cpu"]) == core for _, event, _, fields in listed
         )
         if there != count:
-            differences["exchanges", hart, "clocks:EXCHANGE"] = count - there
+            differences["exchanges", core, "clocks:EXCHANGE"] = count - there
     return differences
 
 
@@ -97,30 +103,30 @@ def signed(value):
 def clocks_fault(lines, recording, listed):
     """What is wrong with how far the clocks are said to be apart; None if nothing."""
     with open(os.path.join(recording, "report.json"), encoding="utf-8") as file:
-        cores = {core["cpu"]: core for core in json.load(file)["clock"]["cores"]}
-    for hart, skew, _ in lines["X"]:
-        core = cores.get(hart)
-        if core is None:
-            return f"core {hart}: no offset"
-        offset, error = core["offset_ticks"], core["error_ticks"]
+        cores = {one["cpu"]: one for one in json.load(file)["clock"]["cores"]}
+    for core, skew, _ in lines["X"]:
+        found = cores.get(core)
+        if found is None:
+            return f"core {core}: no offset"
+        offset, error = found["offset_ticks"], found["error_ticks"]
         if abs(offset - skew) > error:
-            return f"core {hart}: {offset} ± {error}, it is {skew}"
+            return f"core {core}: {offset} ± {error}, it is {skew}"
         # The same by the events as babeltrace2 reads them: the tightest bounds of all exchanges.
         ticks = [
             [int(fields[name]) for name in ("asked", "received", "sent", "answered")]
             for _, event, _, fields in listed
-            if event == "clocks:EXCHANGE" and int(fields["cpu"]) == hart
+            if event == "clocks:EXCHANGE" and int(fields["cpu"]) == core
         ]
         least = max(signed(sent - answered) for _, _, sent, answered in ticks)
         most = min(signed(received - asked) for asked, received, _, _ in ticks)
         if not least <= offset <= most or error > (most - least) // 2 + 1:
-            return f"core {hart}: {offset} ± {error}, exchanges say {least} to {most}"
+            return f"core {core}: {offset} ± {error}, exchanges say {least} to {most}"
     return None
 
 
-def whole(ports):
-    what = "the kernel with 4 cores"
-    ran, why = run_kernel(ports, "kernel", [])
+def whole(ports, machine):
+    what = f"the kernel with 4 cores, {machine}"
+    ran, why = run_kernel(ports, machine, "kernel", [])
     if ran is None:
         return ports.fail(f"{what}: run", why)
     lines, recording = ran
@@ -134,7 +140,7 @@ def whole(ports):
         if differences or not listed:
             ports.fail(f"{what}: {reader}", f"counted and not there: {differences}")
         else:
-            ports.ok(f"{what}: {len(listed)} events, of each hart those that it counted, by {reader}")
+            ports.ok(f"{what}: {len(listed)} events, of each core those that it counted, by {reader}")
         # The clocks are one: what is received was sent before.
         sent = {}
         for stamp, name, _, fields in listed:
@@ -172,8 +178,8 @@ def whole(ports):
 
 def statistics_fault(lines, statistics):
     """What `lat stats` says otherwise than the kernel; None if nothing."""
-    harts = {hart: dict(zip(COUNTED, counts)) for hart, *counts in lines["H"]}
-    total = {what: sum(counts[what] for counts in harts.values()) for what in COUNTED}
+    cores = {core: dict(zip(COUNTED, counts)) for core, *counts in lines["C"]}
+    total = {what: sum(counts[what] for counts in cores.values()) for what in COUNTED}
     spans = {span["name"]: span for span in statistics["spans"]}
     calls = sum(span["count"] for name, span in spans.items() if name.startswith("syscall "))
     got = {
@@ -188,7 +194,7 @@ def statistics_fault(lines, statistics):
         "applications": sorted(one["application"] for one in statistics["applications"]),
     }
     wanted = {
-        "switches": {hart: counts["switches"] for hart, counts in harts.items()},
+        "switches": {core: counts["switches"] for core, counts in cores.items()},
         "returns": total["returns"],
         "interrupts": total["interrupts"],
         "locks": total["locks"],
@@ -200,14 +206,14 @@ def statistics_fault(lines, statistics):
     return None if got == wanted else f"{got}, counted {wanted}"
 
 
-def crash(ports, calls):
-    what = f"a hart that ends inside a record, after {calls} calls"
-    ran, why = run_kernel(ports, "kernel-crash", [f"-DCRASH_AFTER={calls}"])
+def crash(ports, machine, watched, calls):
+    what = f"a core that ends inside a record, {machine}, after {calls} calls"
+    ran, why = run_kernel(ports, machine, "kernel-crash", [f"-DCRASH_AFTER={calls}"])
     if ran is None:
         return ports.fail(f"{what}: run", why)
     lines, recording = ran
-    (hart, cause, _, _, busy), *_ = lines.get("P", [[0] * 5])
-    if (cause, busy) != (3, 1):
+    (core, cause, _, _, busy), *_ = lines.get("P", [[0] * 5])
+    if (cause, busy) != (watched, 1):
         return ports.fail(what, f"it did not end inside a record: {lines.get('P')}")
     lost, report = ports.losses(recording)
     damaged = sum(stream["damaged_packets"] for stream in report["streams"])
@@ -219,12 +225,12 @@ def crash(ports, calls):
             continue
         listed = kernel_events(ports, text)
         differences = missing_events(lines, listed)
-        # The one that was torn: counted by that hart, and not recorded.
-        torn = [one for one in differences if one[0] in (hart, "channel")]
-        last = [event for event in listed if event[2] == hart][-1]
+        # The one that was torn: counted by that core, and not recorded.
+        torn = [one for one in differences if one[0] in (core, "channel")]
+        last = [event for event in listed if event[2] == core][-1]
         if len(torn) != 1 or differences != {torn[0]: 1}:
             ports.fail(f"{what}: {reader}", f"counted and not there: {differences}, last {last}")
         elif not last[1].startswith("kernel:syscall_entry_"):
-            ports.fail(f"{what}: {reader}", f"the last event of hart {hart} is {last}")
+            ports.fail(f"{what}: {reader}", f"the last event of core {core} is {last}")
         else:
             ports.ok(f"{what}: {len(listed)} events up to the one before the torn one, by {reader}")

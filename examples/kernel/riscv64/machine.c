@@ -7,8 +7,8 @@
 #include "lat_port.h"
 
 #define UART 0x10000000ul
-#define CLINT_SEND(hart) (*(volatile uint32_t *)(0x02000000ul + 4ul * (hart)))
-#define CLINT_COMPARE(hart) (*(volatile uint64_t *)(0x02004000ul + 8ul * (hart)))
+#define CLINT_SEND(core) (*(volatile uint32_t *)(0x02000000ul + 4ul * (core)))
+#define CLINT_COMPARE(core) (*(volatile uint64_t *)(0x02004000ul + 8ul * (core)))
 #define CLINT_TIME (*(volatile uint64_t *)0x0200bff8ul)
 #define STACK_BYTES 4096u
 
@@ -21,7 +21,7 @@
 #define WRITE(name, value) __asm__ volatile("csrw " name ", %0" : : "r"((uint64_t)(value)) : "memory")
 
 extern char user_begin[], user_end[], board_bss[], board_bss_end[];
-__attribute__((section(".noinit"), used, aligned(16))) char kernel_stacks[STACK_BYTES * HARTS];
+__attribute__((section(".noinit"), used, aligned(16))) char kernel_stacks[STACK_BYTES * CORES];
 
 void console_put(char c)
 {
@@ -30,21 +30,21 @@ void console_put(char c)
     *(volatile char *)UART = c;
 }
 
-void machine_send(uint32_t hart)
+void machine_send(uint32_t core)
 {
-    CLINT_SEND(hart) = 1;
+    CLINT_SEND(core) = 1;
 }
 
 void machine_taken(void)
 {
-    CLINT_SEND(this_hart()->number) = 0;
+    CLINT_SEND(this_core()->number) = 0;
     /* What the sender wrote before is seen after. */
     __asm__ volatile("fence iorw, iorw" : : : "memory");
 }
 
 void machine_timer(uint32_t ticks)
 {
-    CLINT_COMPARE(this_hart()->number) = ticks == 0 ? UINT64_MAX : CLINT_TIME + ticks;
+    CLINT_COMPARE(this_core()->number) = ticks == 0 ? UINT64_MAX : CLINT_TIME + ticks;
 }
 
 uint64_t machine_sleep(void)
@@ -85,24 +85,26 @@ void machine_watch(const void *address)
     op " x22, 184(t0)\n" op " x23, 192(t0)\n" op " x24, 200(t0)\n" op " x25, 208(t0)\n"         \
     op " x26, 216(t0)\n" op " x27, 224(t0)\n" op " x28, 232(t0)\n" op " x29, 240(t0)\n"         \
     op " x30, 248(t0)\n" op " x31, 256(t0)\n"
-_Static_assert(offsetof(struct hart, frame) == 8 && offsetof(struct hart, scratch) == 16 &&
+_Static_assert(offsetof(struct core, frame) == 8 && offsetof(struct core, scratch) == 16 &&
                    offsetof(struct frame, x) == 8,
                "as below");
 
-__attribute__((used)) static struct frame *trap(struct hart *hart)
+__attribute__((used)) static struct frame *trap(struct core *core)
 {
     const uint64_t cause = READ("mcause");
     /* From machine mode: the kernel itself is wrong [Privileged ISA, 3.1.6: MPP]. */
     if ((READ("mstatus") >> 11 & 3u) == 3u)
-        kernel_panic(hart, cause, READ("mepc"));
+        kernel_panic(core, cause, READ("mepc"));
     if (cause >> 63 != 0)
-        return kernel_interrupt(hart, (enum interrupt)(cause & 63u));
-    if (cause == 8) /* a call from user mode */
-        return kernel_call(hart);
-    kernel_panic(hart, cause, READ("mepc"));
+        return kernel_interrupt(core, (enum interrupt)(cause & 63u));
+    if (cause == 8) { /* a call from user mode */
+        core->frame->pc += 4;
+        return kernel_call(core);
+    }
+    kernel_panic(core, cause, READ("mepc"));
 }
 
-/* In mscratch is the hart; x4 is tp and x5 is t0. */
+/* In mscratch is the core; x4 is tp and x5 is t0. */
 __attribute__((naked, aligned(4), used)) static void trap_entry(void)
 {
     __asm__ volatile("csrrw tp, mscratch, tp\n"
@@ -138,15 +140,15 @@ __attribute__((naked)) void machine_resume(__attribute__((unused)) struct frame 
 
 __attribute__((used)) static _Noreturn void start(uint64_t number)
 {
-    struct hart *const hart = &harts[number];
+    struct core *const core = &cores[number];
     if (number == 0)
         for (char *to = board_bss; to < board_bss_end; to++)
             *to = 0;
-    __asm__ volatile("mv tp, %0" : : "r"(hart));
-    hart->number = (uint32_t)number;
-    hart->stack = (uintptr_t)kernel_stacks + STACK_BYTES * (number + 1);
-    hart->frame = &hart->own;
-    WRITE("mscratch", hart);
+    __asm__ volatile("mv tp, %0" : : "r"(core));
+    core->number = (uint32_t)number;
+    core->stack = (uintptr_t)kernel_stacks + STACK_BYTES * (number + 1);
+    core->frame = &core->own;
+    WRITE("mscratch", core);
     WRITE("mtvec", trap_entry);
     /* Nothing below the applications' memory, all of it, nothing above: ranges that end at an address
      * (TOR, 0x08), the second readable, writable, executable [Privileged ISA, 3.7.1]. */
@@ -157,18 +159,18 @@ __attribute__((used)) static _Noreturn void start(uint64_t number)
     WRITE("mie", 1u << INTERRUPT_MESSAGE | 1u << INTERRUPT_TIMER);
     if (number == 0) {
         kernel_begin();
-        for (uint32_t other = 1; other < HARTS; other++)
+        for (uint32_t other = 1; other < CORES; other++)
             machine_send(other);
     }
-    kernel_hart(hart);
+    kernel_core(core);
 }
 
-/* All harts begin here; those but the first sleep until it has cleared the memory. */
+/* All cores begin here; those but the first sleep until it has cleared the memory. */
 __attribute__((naked, section(".reset"), used)) void board_reset(void)
 {
     __asm__ volatile("csrr a0, mhartid\n"
                      "li t0, %0\n"
-                     "bgeu a0, t0, 3f\n" /* a hart that this kernel does not know */
+                     "bgeu a0, t0, 3f\n" /* a core that this kernel does not know */
                      "csrwi mie, 8\n"
                      "beqz a0, 2f\n"
                      "1: wfi\n"
@@ -183,5 +185,5 @@ __attribute__((naked, section(".reset"), used)) void board_reset(void)
                      "3: wfi\n"
                      "j 3b\n"
                      :
-                     : "i"(HARTS));
+                     : "i"(CORES));
 }
