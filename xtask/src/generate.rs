@@ -42,6 +42,10 @@ const PRODUCTS: &[Product] = &[
         command: &["pleco", "gen", "spec/rtos.pleco", "--c", "-"],
     },
     Product {
+        path: "tracer/c/include/lat/zephyr_events.h",
+        command: &["pleco", "gen", "spec/zephyr.pleco", "--c", "-"],
+    },
+    Product {
         path: "tracer/rust/src/packet_events.rs",
         command: &["pleco", "gen", "spec/packets.pleco", "--rust-by-hand", "-"],
     },
