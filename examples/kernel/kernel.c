@@ -55,7 +55,8 @@ __attribute__((section(".user"), aligned(16))) char thread_stacks[THREADS][THREA
 #define AREA_BYTES 0x80000u
 #endif
 __attribute__((section(".noinit"), aligned(8))) uint64_t lat_port_area[AREA_BYTES / 8u];
-static const struct lat_schema *const schemas[] = {LAT_SCHEMA(kernel)};
+static const struct lat_schema *const schemas[] = {LAT_SCHEMA(kernel) INTERFACE_SCHEMAS};
+#define SCHEMAS (sizeof schemas / sizeof schemas[0])
 
 /* ---- console ----------------------------------------------------------------------- */
 
@@ -277,6 +278,7 @@ static void switch_to(struct core *core, struct thread *next)
     core->counts.switches++;
     lat_kernel_sched_switch(last == NULL ? 0 : last->tid, last == NULL ? 0 : (uint32_t)last->state,
                             next == NULL ? 0 : next->tid);
+    interface_switch(next == NULL ? 0 : next->pid);
     core->current = next;
     /* Threads 0 and 1 mean something to readers of the trace. */
     core->context = next == NULL ? core->number + 2u : next->tid;
@@ -297,6 +299,7 @@ static int send(struct core *core, struct thread *thread)
     const uint32_t sequence = channel->sent++;
     channel->values[sequence % CHANNEL_SLOTS] = value;
     lat_message_send((uint32_t)*machine_first(&thread->frame), sequence, value);
+    interface_message(1, (uint32_t)*machine_first(&thread->frame));
     *machine_first(&thread->frame) = 0;
     wake(core, take(&channel->receivers));
     return 1;
@@ -312,6 +315,7 @@ static int receive(struct core *core, struct thread *thread)
     const uint32_t sequence = channel->received++;
     const uint64_t value = channel->values[sequence % CHANNEL_SLOTS];
     lat_message_receive((uint32_t)*machine_first(&thread->frame), sequence, value);
+    interface_message(0, (uint32_t)*machine_first(&thread->frame));
     *machine_first(&thread->frame) = value;
     wake(core, take(&channel->senders));
     return 1;
@@ -336,6 +340,7 @@ static int lock(struct core *core, struct thread *thread)
     thread->waited = 0;
     core->counts.locks++;
     lat_mutex_lock(number);
+    interface_lock(thread->tid, number);
     *machine_first(&thread->frame) = 0;
     return 1;
 }
@@ -444,12 +449,14 @@ static void handle(struct core *core, enum interrupt which)
 {
     core->counts.interrupts++;
     lat_kernel_irq_handler_entry((uint32_t)which);
+    interface_interrupt(1, (uint32_t)which);
     if (which == INTERRUPT_MESSAGE) {
         machine_taken();
     } else {
         core->expired = 1;
         machine_timer(SLICE_TICKS);
     }
+    interface_interrupt(0, (uint32_t)which);
     lat_kernel_irq_handler_exit((uint32_t)which);
 }
 
@@ -542,7 +549,8 @@ struct frame *kernel_call(struct core *core)
 void kernel_begin(void)
 {
     struct core *const core = &cores[0];
-    const struct lat_small_setup setup = {AREA_BYTES, 4096, 16, LAT_SMALL_MODE_DISCARD, schemas, 1};
+    const struct lat_small_setup setup = {AREA_BYTES, 4096, 16, LAT_SMALL_MODE_DISCARD, schemas,
+                                          SCHEMAS};
     for (uint32_t i = 0; i < CORES; i++) {
         cores[i].number = i;
         cores[i].context = i + 2u;
@@ -550,7 +558,9 @@ void kernel_begin(void)
     }
     if (lat_small_init(&setup) != LAT_SMALL_OK)
         kernel_panic(core, 0, 0);
-    lat_small_enable(LAT_SCHEMA(kernel), LAT_SMALL_ALL, 1);
+    for (uint32_t i = 0; i < SCHEMAS; i++)
+        lat_small_enable(schemas[i], LAT_SMALL_ALL, 1);
+    interface_begin();
     lat_small_name_process(1, "kernel");
     for (uint32_t i = 0; i < application_count; i++)
         lat_small_name_process(applications[i].pid, applications[i].name);

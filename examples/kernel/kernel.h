@@ -113,6 +113,28 @@ _Noreturn void kernel_panic(struct core *core, uint64_t cause, uint64_t pc);
 /** Called by cores without a thread, again and again: a place to send packets of the trace from. */
 void kernel_idle_hook(struct core *core);
 
+/* ---- interfaces.c, where it is compiled with the kernel ------------------------------- */
+
+#ifdef INTERFACES
+/* Of the headers that interfaces.c includes: names of its and of the kernel's schema would meet. */
+extern const struct lat_schema lat_image_composite, lat_image_barrelfish, lat_image_trace_defs,
+    lat_image_sel4;
+#define INTERFACE_SCHEMAS                                                                       \
+    , &lat_image_composite, &lat_image_barrelfish, &lat_image_trace_defs, &lat_image_sel4
+void interface_begin(void);
+void interface_switch(uint32_t pid);
+void interface_message(int is_sent, uint32_t channel);
+void interface_lock(uint32_t tid, uint32_t mutex);
+void interface_interrupt(int begins, uint32_t which);
+#else
+#define INTERFACE_SCHEMAS
+#define interface_begin() ((void)0)
+#define interface_switch(pid) ((void)0)
+#define interface_message(is_sent, channel) ((void)0)
+#define interface_lock(tid, mutex) ((void)0)
+#define interface_interrupt(begins, which) ((void)0)
+#endif
+
 /* ---- machine.c ----------------------------------------------------------------------- */
 
 void console_put(char c);

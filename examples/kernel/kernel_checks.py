@@ -34,13 +34,14 @@ def section(ports):
             whole(ports, name)
             for calls in (20, 60, 101):
                 crash(ports, name, cause, calls)
+            interfaces(ports, name)
 
 
 def run_kernel(ports, machine, name, flags):
     """The kernel's lines by their first letter, and its recording; or None and why not."""
     folder = os.path.join(ports.BUILD, f"{name}-{machine}")
     environment = dict(os.environ, BUILD=folder, LAT=ports.LAT, CLANG=ports.CLANG, LLD=ports.LLD)
-    _, why = ports.command([KERNEL, machine, *flags], env=environment)
+    _, why = ports.command([KERNEL, machine, *flags], env=environment, timeout=180)
     recording = os.path.join(folder, "recording")
     if not os.path.isdir(recording):
         return None, why
@@ -204,6 +205,61 @@ def statistics_fault(lines, statistics):
         "applications": ["bank (400)", "camera (100)", "filter (200)", "store (300)"],
     }
     return None if got == wanted else f"{got}, counted {wanted}"
+
+
+INTERFACES = {  # what is recorded by the names of other systems, and what the kernel has counted for it
+    "kernel:CSWITCH": "switches",
+    "composite:TRACE": "locks",
+    "tracepoint:START": "interrupts",
+    "tracepoint:STOP": "interrupts",
+}
+
+
+def interfaces(ports, machine):
+    """The interfaces of Barrelfish, Composite and seL4 beside the kernel's own events."""
+    what = f"the kernel with the interfaces of three systems, {machine}"
+    ran, why = run_kernel(ports, machine, "kernel-interfaces", ["interfaces"])
+    if ran is None:
+        return ports.fail(f"{what}: run", why)
+    lines, recording = ran
+    for reader, (text, why) in ports.readings(recording).items():
+        if text is None:
+            ports.fail(f"{what}: {reader}", why)
+            continue
+        listed = kernel_events(ports, text)
+        wrong = missing_events(lines, listed)
+        seen = {}
+        for _, name, cpu, _ in listed:
+            seen[cpu, name] = seen.get((cpu, name), 0) + 1
+        for core, *counts in lines["C"]:
+            for name, counted in INTERFACES.items():
+                count = dict(zip(COUNTED, counts))[counted]
+                if seen.get((core, name), 0) != count:
+                    wrong[core, name] = count - seen.get((core, name), 0)
+        for name, column in (("ump:SEND", 1), ("ump:RECEIVE", 2)):
+            count = sum(channel[column] for channel in lines["M"])
+            there = sum(number for (_, event), number in seen.items() if event == name)
+            if there != count or not count:
+                wrong[name] = count - there
+        total = sum(number for (_, event), number in seen.items() if event.split(":")[0] != "lateralis")
+        if wrong:
+            ports.fail(f"{what}: {reader}", f"counted and not there: {wrong}")
+        else:
+            ports.ok(f"{what}: {total} events, as many of each interface as were counted, by {reader}")
+    text, why = ports.command([ports.LAT, "stats", recording, "--json"])
+    if text is None:
+        return ports.fail(f"{what}: lat stats", why)
+    statistics = json.loads(text)
+    flows = {of["channel"]: of["matched"] for of in statistics["messages"]}
+    spans = {span["name"]: span["count"] for span in statistics["spans"]}
+    got = flows.get("ump"), flows.get("message"), spans.get("tracepoint")
+    sent = sum(channel[1] for channel in lines["M"])
+    interrupts = sum(dict(zip(COUNTED, counts))["interrupts"] for _, *counts in lines["C"])
+    if got == (sent, sent, interrupts):
+        ports.ok(f"{what}: messages and tracepoints are flows and spans to lat stats")
+    else:
+        ports.fail(f"{what}: lat stats", f"{got}, counted {sent} messages, {interrupts} interrupts")
+    return None
 
 
 def crash(ports, machine, watched, calls):

@@ -3,9 +3,22 @@
 #ifndef LAT_PORT_H
 #define LAT_PORT_H
 
+#ifdef PORT_BY_CALLS
+/* For files that have names of their own which the kernel has, too: tracer/c/compat. */
+#include <stdint.h>
+#define LAT_PORT_CORES 4u
+uint64_t port_clock(void);
+uint32_t port_core(void);
+uint32_t port_context(void);
+uint32_t port_process(void);
+#else
 #include "kernel.h"
-
 #define LAT_PORT_CORES CORES
+#define port_clock() cycles()
+#define port_core() (this_core()->number)
+#define port_context() (this_core()->context)
+#define port_process() (this_core()->process)
+#endif
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
@@ -14,25 +27,25 @@ extern uint64_t lat_port_area[];
 #define LAT_PORT_CLOCK_BITS 64
 static inline uint64_t lat_port_clock(void)
 {
-    return cycles();
+    return port_clock();
 }
 
 static inline uint32_t lat_port_core(void)
 {
-    return this_core()->number;
+    return port_core();
 }
 
 /* A thread of an application, or a core that has none (kernel.c: switch_to). */
 static inline uint32_t lat_port_context(void)
 {
-    return this_core()->context;
+    return port_context();
 }
 
 /* Whose thread it is. */
 #define LAT_PORT_PROCESSES
 static inline uint32_t lat_port_process(void)
 {
-    return this_core()->process;
+    return port_process();
 }
 
 /* The kernel is never interrupted: only applications and idle cores are. */
