@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Records in a thread and in a timer's interrupts, and writes files on the machine of the debugger: the packets
- * as they are closed, to `line.bin`; then with a new area that keeps the newest, its memory, to `ram.bin`.
+ * Records in a thread and in a timer's interrupts, and writes files on the machine of the debugger: the
+ * packets as they are closed, to `line.bin`; then with a new area that keeps the newest, its memory, to
+ * `ram.bin`.
  * Prints events as example.c does, `E` those of the first part and `M` those of the second, `W` and what was
  * not written, and `done`.
  */

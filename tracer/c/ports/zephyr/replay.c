@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * A kernel of a process that calls the hooks in the order in which Zephyr's sources do (kernel/sem.c,
- * mutex.c, msg_q.c, sched.c), with threads that are contexts of this process, priorities, and a tick that interrupts
- * where it is called. It is not Zephyr: what Zephyr records on a machine is not tested by it.
+ * mutex.c, msg_q.c, sched.c), with threads that are contexts of this process, priorities, and a tick that
+ * interrupts where it is called. It is not Zephyr: what Zephyr records on a machine is not tested by it.
  *
  * `replay FILE` writes the memory of the area to FILE, and prints what it has counted by itself:
  *
