@@ -60,7 +60,7 @@ void interface_begin(void)
     TRACE_INIT();
 }
 
-/* Barrelfish: a context switch, with what stands for the dispatcher's control block. */
+/* Barrelfish: a context switch; the number of the application is its dispatcher's control block. */
 void interface_switch(uint32_t pid)
 {
     TRACE(KERNEL, CSWITCH, pid);

@@ -488,7 +488,7 @@ static void idle(struct core *core)
             handle(core, (enum interrupt)which);
 }
 
-/* The thread that this core goes on with. */
+/* The thread that this core runs next. */
 static struct frame *choose(struct core *core)
 {
     for (;;) {

@@ -519,8 +519,8 @@ LAT_I_C_END
  *
  *   lat_semihosting_save("ram.bin", lat_port_area, sizeof lat_port_area);
  *
- * The processor stands still meanwhile, for milliseconds with a debug probe: call it where that does no harm.
- * Without a debugger these instructions are faults.
+ * The processor is stopped during a call, for milliseconds with a debug probe: call it where that does no
+ * harm. Without a debugger these instructions are faults.
  */
 #ifndef LAT_SMALL_SEMIHOSTING_H
 #define LAT_SMALL_SEMIHOSTING_H
