@@ -35,7 +35,7 @@ pub use resolution::{Resolution, factors, resolution};
 pub use sizes::{Kind, Sizes, sizes};
 pub use system_calls::{SystemCalls, system_calls};
 
-use self::division::{Owner, Switches, Turn, Who, divide};
+use self::division::{Candidate, Owner, Stay, Switches, Turn, Who, divide};
 use crate::places::{Function, In, Places};
 
 /// Bytes of code of a program that are read.
@@ -105,8 +105,18 @@ struct Piece {
     packed: usize,
     run: usize,
     turn: usize,
+    /// The last of the turns that it has, all of which follow each other.
+    last_turn: usize,
     /// Whether it may be another thread's.
     is_gap: bool,
+}
+
+impl Piece {
+    /// Its packets: the run that they are of, the turn they begin with, and where they end.
+    fn packets<'p>(&self, packed: &'p [Packed]) -> Option<(&'p Run, &'p Turn, usize)> {
+        let run = packed.get(self.packed)?.runs.get(self.run)?;
+        Some((run, run.turns.get(self.turn)?, run.turns.get(self.last_turn)?.end))
+    }
 }
 
 /// What was recorded of a processor's instructions.
@@ -206,14 +216,15 @@ impl<'i> Recorded<'i> {
     /// Adds packets that are all of one thread.
     fn whole(&mut self, traced: Traced, runs: Vec<Vec<u8>>, space: usize) {
         let packed = self.packed.len();
-        let pieces = (0..runs.len()).map(|run| Piece { packed, run, turn: 0, is_gap: false });
+        let pieces =
+            (0..runs.len()).map(|run| Piece { packed, run, turn: 0, last_turn: 0, is_gap: false });
         let part = Part { traced: traced.clone(), space, pieces: pieces.collect() };
         self.parts.push(part);
-        let owner = Owner::Thread((traced.pid, traced.tid));
+        let (who, stay) = ((traced.pid, traced.tid), Stay::WHOLE);
         let turns = |bytes: &[u8]| {
             let (begin, end) = (packet::synced(bytes), bytes.len());
-            let owner = owner.clone();
-            vec![Turn { begin, end, psb: begin, owner, since: 0, bounds: (0, u64::MAX) }]
+            let owner = Owner::Thread(Candidate { who, stay, last_since: 0 });
+            vec![Turn { begin, end, psb: begin, owner, stay, bounds: (0, u64::MAX) }]
         };
         let runs = with_places(runs, turns);
         self.packed.push(Packed { traced, is_divided: false, runs });
@@ -320,27 +331,30 @@ impl<'i> Recorded<'i> {
             let all = of.runs.iter().enumerate();
             let all =
                 all.flat_map(|(run, of)| of.turns.iter().enumerate().map(move |it| (run, it)));
-            for (run, (turn, Turn { owner, since, .. })) in all {
-                let piece = |is_gap| (*since, Piece { packed, run, turn, is_gap });
+            for (run, (turn, Turn { owner, stay, .. })) in all {
+                let piece = |is_gap| Piece { packed, run, turn, last_turn: turn, is_gap };
+                let mut add = |of: &Candidate, is_gap| {
+                    let Candidate { who, stay, last_since } = *of;
+                    let timed = Timed { stay, last_since, piece: piece(is_gap) };
+                    threads.entry((who, None)).or_default().push(timed);
+                };
                 match owner {
-                    Owner::Thread(who) => {
-                        threads.entry((*who, None)).or_default().push(piece(false));
-                    }
+                    Owner::Thread(of) => add(of, false),
                     Owner::Unknown(whose) if !whose.is_empty() => {
-                        for who in whose {
-                            threads.entry((*who, None)).or_default().push(piece(true));
-                        }
+                        whose.iter().for_each(|of| add(of, true));
                     }
                     Owner::Unknown(_) => {
-                        let of_cpu = ((0, 0), of.traced.cpu);
-                        threads.entry(of_cpu).or_default().push(piece(true));
+                        let (of_cpu, stay) = (((0, 0), of.traced.cpu), *stay);
+                        let piece = piece(true);
+                        let timed = Timed { stay, last_since: stay.since, piece };
+                        threads.entry(of_cpu).or_default().push(timed);
                     }
                 }
             }
         }
-        for ((who, of_cpu), mut pieces) in threads {
-            pieces.sort_by_key(|(since, _)| *since);
-            let first = pieces.first().and_then(|(_, piece)| self.packed.get(piece.packed));
+        for ((who, of_cpu), pieces) in threads {
+            let pieces = joined(pieces);
+            let first = pieces.first().and_then(|piece| self.packed.get(piece.packed));
             let cpu = of_cpu.or(first.and_then(|of| of.traced.cpu));
             let program = match of_cpu {
                 Some(_) => UNKNOWN_THREAD.to_owned(),
@@ -348,7 +362,6 @@ impl<'i> Recorded<'i> {
             };
             let space = self.space(who.0, spaces, more);
             let traced = Traced { cpu, pid: who.0, tid: who.1, program };
-            let pieces = pieces.into_iter().map(|(_, piece)| piece).collect();
             self.parts.push(Part { traced, space, pieces });
         }
     }
@@ -472,8 +485,49 @@ impl Turn {
     }
 }
 
-/// A piece, and when the switch to it was.
-type Timed = (u64, Piece);
+/// A turn of a thread, and when it was there.
+#[derive(Debug, Clone, Copy)]
+struct Timed {
+    stay: Stay,
+    /// When the last stay began that it may be of.
+    last_since: u64,
+    piece: Piece,
+}
+
+/// Puts turns of a thread on all processors into the order of time, and makes one piece of those between
+/// which it was nowhere else. Where it was on another processor between two stays that a turn may be of, the
+/// place of the turn is not known: a gap.
+///
+/// Cost: sorts them.
+fn joined(mut turns: Vec<Timed>) -> Vec<Piece> {
+    let place = |of: &Timed| (of.piece.packed, of.piece.run, of.piece.turn);
+    turns.sort_by_key(|of| (of.stay, place(of)));
+    // From the last one on: the next turn on another processor.
+    let mut elsewhere: Option<(usize, u64)> = None;
+    let mut after: Option<(usize, u64)> = None;
+    for of in turns.iter_mut().rev() {
+        let packed = of.piece.packed;
+        if after.is_some_and(|(other, _)| other != packed) {
+            elsewhere = after;
+        }
+        after = Some((packed, of.stay.since));
+        of.piece.is_gap |= elsewhere.is_some_and(|(_, since)| since <= of.last_since)
+            && of.last_since > of.stay.since;
+    }
+    let mut all: Vec<Piece> = Vec::new();
+    for Timed { piece, .. } in turns {
+        let follows = |last: &Piece| {
+            let Piece { packed, run, last_turn, is_gap, .. } = *last;
+            (packed, run, last_turn + 1, is_gap)
+                == (piece.packed, piece.run, piece.turn, piece.is_gap)
+        };
+        match all.last_mut().filter(|last| follows(last)) {
+            Some(last) => last.last_turn = piece.turn,
+            None => all.push(piece),
+        }
+    }
+    all
+}
 
 /// Follows the clocks only.
 struct Before(Clock);
@@ -533,24 +587,24 @@ impl<'r> Decoder<'r> {
         bytes: Option<Range<usize>>,
         follow: &mut F,
     ) {
-        let run = self.packed.get(piece.packed).and_then(|of| of.runs.get(piece.run));
-        let (Some(run), Some(code)) = (run, self.images.get(part.space)) else { return };
-        let Some(turn) = run.turns.get(piece.turn) else { return };
+        let Some((run, turn, end)) = piece.packets(self.packed) else { return };
+        let Some(code) = self.images.get(part.space) else { return };
         let position = run.before;
         if piece.is_gap {
             let event = Event::Gap(Gap { position: turn.begin, cause: GapCause::UnknownThread });
             follow.event(places, position + turn.begin as u64, event, turn.moment());
             return;
         }
-        let bytes = bytes.unwrap_or(turn.begin..turn.end);
+        let bytes = bytes.unwrap_or(turn.begin..end);
         let (mut state, mut before) = (State::new(), Before(Clock::new(&self.clocks)));
         if bytes.start == turn.begin {
             // What comes before it since a PSB says where the processor is.
-            for other in run.turns.iter().filter(|of| of.end > turn.psb) {
+            let first = run.turns.partition_point(|of| of.end <= turn.psb);
+            for other in run.turns.iter().skip(first) {
                 if other.begin >= turn.begin {
                     break;
                 }
-                if let Owner::Thread((pid, _)) = other.owner {
+                if let Owner::Thread(Candidate { who: (pid, _), .. }) = other.owner {
                     self.flow.enter(self.spaces.get(&pid).copied().unwrap_or(0));
                 }
                 let range = other.begin.max(turn.psb)..other.end;

@@ -41,6 +41,8 @@ struct Change {
     nanos: u64,
     /// `None`: not known.
     to: Option<Who>,
+    /// Number of the event among those of all processors.
+    order: usize,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +51,24 @@ struct OfCpu {
     /// Who ran before all of them.
     first: Option<Who>,
     now: Option<Who>,
+}
+
+impl OfCpu {
+    /// The thread that runs after this number of changes.
+    fn who(&self, number: usize) -> Option<Who> {
+        match number.checked_sub(1) {
+            Some(before) => self.changes.get(before).and_then(|change| change.to),
+            None => self.first,
+        }
+    }
+
+    /// From this number of changes until the next one.
+    fn stay(&self, number: usize) -> Stay {
+        let change = number.checked_sub(1).and_then(|before| self.changes.get(before));
+        let (since, order) = change.map_or((0, 0), |change| (change.nanos, change.order));
+        let until = self.changes.get(number).map_or(u64::MAX, |change| change.nanos);
+        Stay { since, until, order }
+    }
 }
 
 /// What events say of who runs on each processor.
@@ -113,27 +133,28 @@ impl Switches {
         self.is_known
     }
 
-    fn of(&mut self, cpu: u32) -> Option<&mut OfCpu> {
+    /// The processor's changes, and the number of this event.
+    fn of(&mut self, cpu: u32) -> Option<(&mut OfCpu, usize)> {
         if self.count >= SWITCHES_MAX {
             return None;
         }
         self.count += 1;
-        Some(self.cpus.entry(cpu).or_default())
+        Some((self.cpus.entry(cpu).or_default(), self.count))
     }
 
     fn is(&mut self, cpu: u32, nanos: u64, who: Option<Who>) {
-        let Some(of) = self.of(cpu) else { return };
+        let Some((of, order)) = self.of(cpu) else { return };
         if of.changes.is_empty() && of.first.is_none() {
             of.first = who;
         } else if of.now != who {
-            of.changes.push(Change { nanos, to: who });
+            of.changes.push(Change { nanos, to: who, order });
         }
         of.now = who;
     }
 
     fn switch(&mut self, cpu: u32, nanos: u64, from: Option<Who>, to: Option<Who>) {
         self.is_known = true;
-        let Some(of) = self.of(cpu) else { return };
+        let Some((of, order)) = self.of(cpu) else { return };
         // The second record of one switch: the thread that began says it as well.
         if to.is_some() && of.now == to && from != to {
             return;
@@ -143,9 +164,9 @@ impl Switches {
         } else if from.is_some() && of.now != from {
             // Records are missing: who ran since the last one is not known.
             let since = of.changes.last().map_or(0, |change| change.nanos);
-            of.changes.push(Change { nanos: since, to: None });
+            of.changes.push(Change { nanos: since, to: None, order });
         }
-        of.changes.push(Change { nanos, to });
+        of.changes.push(Change { nanos, to, order });
         of.now = to;
     }
 }
@@ -166,13 +187,41 @@ struct Border {
     has_program: bool,
 }
 
+/// A thread on a processor, from the switch to it until the next switch. Stays of a thread are in the order
+/// of time: of two that begin at the same time, the one that ends first was first, and of two that also end
+/// at the same time, the one whose event comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stay {
+    /// Time of the switch to it, in nanoseconds; 0: before all switches.
+    pub since: u64,
+    until: u64,
+    /// Number of the event among those of all processors.
+    order: usize,
+}
+
+impl Stay {
+    /// All of the recording.
+    pub const WHOLE: Self = Self { since: 0, until: u64::MAX, order: 0 };
+}
+
+/// A thread that packets may be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// The thread.
+    pub who: Who,
+    /// The first of its stays that they may be of.
+    pub stay: Stay,
+    /// When the last of these began.
+    pub last_since: u64,
+}
+
 /// Whose packets are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// This thread's.
-    Thread(Who),
+    Thread(Candidate),
     /// One of these, or of a thread that no event names.
-    Unknown(Vec<Who>),
+    Unknown(Vec<Candidate>),
 }
 
 /// Packets that follow each other.
@@ -184,10 +233,11 @@ pub struct Turn {
     pub end: usize,
     /// The PSB before it, from which on a decoder knows where it is.
     pub psb: usize,
-    /// Whose.
+    /// Whose, and since which switch: a thread that left and returned begins another turn, as it may have
+    /// been on another processor meanwhile.
     pub owner: Owner,
-    /// When the switch to it was, as events say it.
-    pub since: u64,
+    /// The stay that has begun for certain, whoever it is of.
+    pub stay: Stay,
     /// When its first packet was: not before, and not later.
     pub bounds: (u64, u64),
 }
@@ -201,7 +251,7 @@ pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], clocks: &Clocks) ->
     let borders = borders(packets, clocks, &of.changes);
     let owners = owners(&borders, of);
     let mut all: Vec<Turn> = Vec::new();
-    for (index, (border, (owner, since))) in borders.iter().zip(owners).enumerate() {
+    for (index, (border, (owner, stay))) in borders.iter().zip(owners).enumerate() {
         let end = borders.get(index + 1).map_or(packets.len(), |next| next.at);
         match all.last_mut() {
             Some(last) if last.owner == owner => last.end = end,
@@ -210,7 +260,7 @@ pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], clocks: &Clocks) ->
                 end,
                 psb: border.psb,
                 owner,
-                since,
+                stay,
                 bounds: (border.earliest, border.latest),
             }),
         }
@@ -408,8 +458,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whose what is behind each border is, and since when.
-fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, u64)> {
+/// The owner of what follows each border, and the stay that has begun for certain.
+fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, Stay)> {
     let count = borders.len();
     // Of each change: the first border at which it can have been, and the last one.
     let range = |change: &Change| {
@@ -426,14 +476,6 @@ fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, u64)> {
         }
     };
     let ranges: Vec<(usize, usize)> = of.changes.iter().map(range).collect();
-    let who = |number: usize| match number.checked_sub(1) {
-        Some(before) => of.changes.get(before).and_then(|change| change.to),
-        None => of.first,
-    };
-    let since = |number: usize| {
-        let change = number.checked_sub(1).and_then(|before| of.changes.get(before));
-        change.map_or(0, |change| change.nanos)
-    };
     // Changes that were before what is behind a border for sure, and those that may have been.
     let numbers = |border: usize| {
         let certain = ranges.partition_point(|(_, last)| *last <= border);
@@ -441,28 +483,34 @@ fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, u64)> {
     };
     let tables = tables(borders, |border| {
         let (certain, possible) = numbers(border);
-        who(certain).filter(|_| certain == possible)
+        of.who(certain).filter(|_| certain == possible)
     });
     let owner = |(index, border): (usize, &Border)| {
         let (certain, possible) = numbers(index);
-        let mut candidates: Vec<Who> = Vec::new();
+        let mut candidates: Vec<Candidate> = Vec::new();
         let mut is_known = true;
         for number in certain..=possible {
-            let Some(who) = who(number) else {
+            let Some(who) = of.who(number) else {
                 is_known = false;
                 continue;
             };
             // What is idle executes no program, and no process has the page tables of another.
             let is_possible = !(border.has_program && who.0 == 0) && tables.allow(who.0, border);
-            if is_possible && !candidates.contains(&who) && candidates.len() < CANDIDATES_MAX {
-                candidates.push(who);
+            if !is_possible {
+                continue;
+            }
+            let stay = of.stay(number);
+            if let Some(known) = candidates.iter_mut().find(|known| known.who == who) {
+                known.last_since = stay.since;
+            } else if candidates.len() < CANDIDATES_MAX {
+                candidates.push(Candidate { who, stay, last_since: stay.since });
             }
         }
         let owner = match candidates.as_slice() {
-            [who] if is_known => Owner::Thread(*who),
+            [thread] if is_known => Owner::Thread(*thread),
             _ => Owner::Unknown(candidates),
         };
-        (owner, since(certain))
+        (owner, of.stay(certain))
     };
     borders.iter().enumerate().map(owner).collect()
 }
@@ -504,9 +552,12 @@ impl Tables {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Piece, Recorded, Timed, joined};
     use super::*;
+    use crate::places::{Images, Places};
     use lateralis_intelpt::encoder::{self, Encoder, Settings};
     use lateralis_intelpt::{Branch, Ends};
+    use lateralis_symbols::{Functions, Image};
     use proptest::prelude::*;
     use std::ops::Range;
 
@@ -621,9 +672,9 @@ mod tests {
         let mut unknown = 0;
         for (byte, who) in truth {
             match owner_of(&turns, byte) {
-                Owner::Thread(found) => assert_eq!(*found, who, "{turns:?}"),
+                Owner::Thread(found) => assert_eq!(found.who, who, "{turns:?}"),
                 Owner::Unknown(candidates) => {
-                    assert!(candidates.contains(&who), "{candidates:?} {who:?}");
+                    assert!(candidates.iter().any(|of| of.who == who), "{candidates:?} {who:?}");
                     unknown += 1;
                 }
             }
@@ -671,6 +722,165 @@ mod tests {
             prop_assert!(turns.windows(2).all(|of| of[0].end == of[1].begin));
             prop_assert!(turns.iter().all(|of| of.psb <= of.begin && of.begin < of.end));
         }
+    }
+
+    /// A thread runs, alone, on one processor after the other: on which, how long, and how long nothing runs
+    /// after it. `by_cpu`: events of one time come by processor, not as they happened.
+    fn switches_of(stays: &[(u32, u64, u64)], by_cpu: bool) -> Switches {
+        let (thread, mut now) = (who(1), 1000);
+        let mut events: Vec<(u64, u32, Who, Who)> = Vec::new();
+        for (cpu, runs, pause) in stays {
+            events.push((now, *cpu, NO_THREAD, thread));
+            now += runs;
+            events.push((now, *cpu, thread, NO_THREAD));
+            now += pause;
+        }
+        if by_cpu {
+            events.sort_by_key(|(nanos, cpu, ..)| (*nanos, *cpu));
+        }
+        let mut switches = Switches::default();
+        for (nanos, cpu, from, to) in events {
+            switches.switch(cpu, nanos, Some(from), Some(to));
+        }
+        switches
+    }
+
+    /// A turn for each stay, in order by processor.
+    fn turns_of(switches: &Switches) -> Vec<Timed> {
+        let mut all = Vec::new();
+        for (cpu, of) in &switches.cpus {
+            let numbers = (0..=of.changes.len()).filter(|number| of.who(*number) == Some(who(1)));
+            for (turn, number) in numbers.enumerate() {
+                let (packed, stay) = (*cpu as usize, of.stay(number));
+                let piece = Piece { packed, run: 0, turn, last_turn: turn, is_gap: false };
+                all.push(Timed { stay, last_since: stay.since, piece });
+            }
+        }
+        all
+    }
+
+    /// The processor, the first turn there and the last one.
+    fn places(pieces: &[Piece]) -> Vec<(usize, usize, usize)> {
+        pieces.iter().map(|of| (of.packed, of.turn, of.last_turn)).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
+        /// Many of them at the same time.
+        #[test]
+        fn turns_of_a_thread_are_in_the_order_in_which_it_ran(
+            stays in prop::collection::vec((0u32..3, 0u64..3, 0u64..2), 1..40),
+        ) {
+            let mut expected: Vec<(usize, usize, usize)> = Vec::new();
+            let mut numbers = [0; 3];
+            for (cpu, ..) in &stays {
+                let cpu = *cpu as usize;
+                let number = numbers[cpu];
+                numbers[cpu] += 1;
+                match expected.last_mut().filter(|last| last.0 == cpu) {
+                    Some(last) => last.2 = number,
+                    None => expected.push((cpu, number, number)),
+                }
+            }
+            let found = joined(turns_of(&switches_of(&stays, false)));
+            prop_assert_eq!(places(&found), expected);
+        }
+    }
+
+    #[test]
+    fn of_two_turns_that_begin_at_the_same_time_the_one_that_ends_first_comes_first() {
+        // Nothing of it on processor 1 takes any time; events of one time come by processor.
+        let found = joined(turns_of(&switches_of(&[(1, 0, 0), (0, 5, 0), (1, 5, 0)], true)));
+        assert_eq!(places(&found), [(1, 0, 0), (0, 0, 0), (1, 1, 1)]);
+        // Each processor only says when it left.
+        let mut switches = Switches::default();
+        switches.switch(0, 900, Some(who(1)), Some(NO_THREAD));
+        switches.switch(1, 500, Some(who(1)), Some(NO_THREAD));
+        assert_eq!(places(&joined(turns_of(&switches))), [(1, 0, 0), (0, 0, 0)]);
+    }
+
+    #[test]
+    fn a_turn_of_one_of_two_stays_is_a_gap_if_the_thread_was_elsewhere_between_them() {
+        let pieces = |stays: &[(u32, u64, u64)]| {
+            let mut turns = turns_of(&switches_of(stays, false));
+            let last = turns.iter().rfind(|of| of.piece.packed == 0).expect("a turn").stay.since;
+            turns[0].last_since = last;
+            let pieces = joined(turns);
+            pieces.iter().map(|of| (of.packed, of.is_gap)).collect::<Vec<_>>()
+        };
+        assert_eq!(pieces(&[(0, 5, 5), (1, 5, 5), (0, 5, 5)]), [(0, true), (1, false), (0, false)]);
+        assert_eq!(pieces(&[(0, 5, 5), (0, 5, 5), (1, 5, 5)]), [(0, false), (1, false)]);
+    }
+
+    struct NoFiles;
+
+    impl Images for NoFiles {
+        fn image(&mut self, _: &str, _: Option<&[u8]>) -> Result<Image, String> {
+            Err("no files".to_owned())
+        }
+
+        fn code(&mut self, _: &str, _: Option<&[u8]>, _: (u64, u64)) -> Result<Vec<u8>, String> {
+            Err("no files".to_owned())
+        }
+
+        fn kernel(&mut self, _: Option<&[u8]>) -> Result<Functions, String> {
+            Err("no kernel".to_owned())
+        }
+
+        fn generated(&mut self, _: u32) -> Option<(Functions, String)> {
+            None
+        }
+    }
+
+    /// Packets of a processor on which code is executed between times, ten jumps of it.
+    fn stream(times: &[(u64, u64)]) -> Vec<u8> {
+        let mut encoder = encoder();
+        encoder.set_tsc(1000);
+        for (index, (begin, end)) in times.iter().enumerate() {
+            encoder.set_tsc(*begin);
+            encoder.enable(0x1000 + index as u64);
+            for jump in 0..10 {
+                encoder.set_tsc(begin + (end - begin) * jump / 10);
+                encoder.at(0x1000);
+                let jumps = Branch { ends: Ends::IndirectJump, next: 0x1002, target: 0 };
+                encoder.branch(&jumps, 0x1000 + jump).expect("it leads anywhere");
+            }
+            encoder.set_tsc(*end);
+            encoder.disable();
+        }
+        encoder.take()
+    }
+
+    /// A processor that executes nothing while the thread is elsewhere shows it by events alone.
+    #[test]
+    fn packets_before_and_after_a_time_elsewhere_are_not_one_piece() {
+        let mut switches = Switches::default();
+        let (thread, times) = (who(1), [(2000, 6000), (11_000, 15_000)]);
+        let elsewhere = [(7000, 10_000)];
+        let mut run = |cpu, (begin, end): (u64, u64)| {
+            switches.switch(cpu, begin - 500, Some(NO_THREAD), Some(thread));
+            switches.switch(cpu, end + 100, Some(thread), Some(NO_THREAD));
+        };
+        run(0, times[0]);
+        run(1, elsewhere[0]);
+        run(0, times[1]);
+        let mut recorded = Recorded::new(Places::without_events(NoFiles), CLOCKS);
+        recorded.divided(0, vec![stream(&times)], &switches);
+        recorded.divided(1, vec![stream(&elsewhere)], &switches);
+        recorded.gather(&mut Default::default(), &[]);
+        let part = recorded.parts.iter().find(|part| part.traced.tid == thread.1);
+        let pieces = &part.expect("the thread").pieces;
+        let found: Vec<_> = pieces.iter().map(|of| (of.packed, of.is_gap)).collect();
+        assert_eq!(found, [(0, false), (1, false), (0, false)]);
+        let bytes = pieces.iter().map(|of| of.packets(&recorded.packed).expect("packets"));
+        let bytes: Vec<_> = bytes.map(|(_, turn, end)| turn.begin..end).collect();
+        assert_eq!(bytes[0].end, bytes[2].start);
+        // Without a time elsewhere it is one.
+        let mut recorded = Recorded::new(Places::without_events(NoFiles), CLOCKS);
+        recorded.divided(0, vec![stream(&times)], &switches);
+        recorded.gather(&mut Default::default(), &[]);
+        let part = recorded.parts.iter().find(|part| part.traced.tid == thread.1);
+        assert_eq!(part.expect("the thread").pieces.len(), 1);
     }
 
     #[test]

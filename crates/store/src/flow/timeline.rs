@@ -381,14 +381,15 @@ impl<'i> Timeline<'i> {
 impl Line {
     fn new(recorded: &Recorded<'_>, part: usize, least_bytes: usize) -> Self {
         let of = &recorded.parts[part];
-        let places = of.pieces.iter().enumerate().filter_map(|(nth, piece)| {
-            let run = recorded.packed.get(piece.packed)?.runs.get(piece.run)?;
-            Some((nth, piece, run, run.turns.get(piece.turn)?))
-        });
-        let sizes = places.clone().map(|(_, _, _, turn)| turn.end.saturating_sub(turn.begin));
+        let places = of
+            .pieces
+            .iter()
+            .enumerate()
+            .filter_map(|(nth, piece)| Some((nth, piece, piece.packets(&recorded.packed)?)));
+        let sizes = places.clone().map(|(_, _, (_, turn, end))| end.saturating_sub(turn.begin));
         let least = (sizes.sum::<usize>() / UNITS_MAX).max(least_bytes);
         let mut units: Vec<Unit> = Vec::new();
-        for (nth, piece, run, turn) in places {
+        for (nth, piece, (run, turn, end)) in places {
             let begins_at_psb = turn.begin == turn.psb;
             if piece.is_gap {
                 let bytes = turn.begin..turn.begin;
@@ -398,7 +399,7 @@ impl Line {
                 units.push(Unit { piece: nth, bytes, is_switched, goes_on, begin_ns, done });
                 continue;
             }
-            let bytes = run.bytes.get(..turn.end).unwrap_or(&run.bytes);
+            let bytes = run.bytes.get(..end).unwrap_or(&run.bytes);
             let mut begin = turn.begin;
             let mut goes_on = false;
             while begin < bytes.len() {
@@ -425,10 +426,9 @@ impl Line {
         }
         let end_ns = units.last().and_then(|unit| {
             let piece = of.pieces.get(unit.piece)?;
-            let run = recorded.packed.get(piece.packed)?.runs.get(piece.run)?;
+            let (run, turn, _) = piece.packets(&recorded.packed)?;
             // Clocks count from a PSB on.
-            let psb = run.turns.get(piece.turn)?.psb;
-            let from = if unit.goes_on { unit.bytes.start } else { psb };
+            let from = if unit.goes_on { unit.bytes.start } else { turn.psb };
             let mut clock = Clock::new(&recorded.clocks);
             for found in Packets::new(run.bytes.get(from..unit.bytes.end)?).flatten() {
                 clock.packet(&found.packet);
