@@ -12,12 +12,12 @@ use iced_x86::{
     Instruction, Mnemonic, SpecializedFormatter,
 };
 
-use crate::image::{Image, fetch};
+use crate::image::{INSTRUCTION_BYTES, Image, fetch};
 use crate::long_paths::LongPaths;
 use crate::paths::Paths;
 
 /// Instructions of a block at most; behind them another begins.
-const LONGEST: u32 = 4096;
+pub(crate) const LONGEST: u32 = 4096;
 
 /// How instructions are decoded [SDM volume 3, MODE.Exec packet].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,7 +119,7 @@ pub fn branch(bytes: &[u8], ip: u64, mode: Mode) -> Option<Branch> {
 pub(crate) struct Run {
     pub block: Block,
     /// The address space in which it is; [`KERNEL_SPACE`]: in all of them.
-    space: u32,
+    pub space: u32,
     /// Behind its last instruction.
     pub next: u64,
     /// Of a jump, call or conditional branch.
@@ -138,7 +138,7 @@ const KERNEL_SPACE: u32 = u32::MAX;
 
 /// Blocks of images, each of which is an address space.
 ///
-/// Memory: 64 bytes for each block that was executed.
+/// Memory: 68 bytes for each block that was executed, beside paths.
 pub(crate) struct Code<'i, I> {
     images: &'i [I],
     /// Which of them is looked at.
@@ -175,7 +175,7 @@ impl<'i, I: Image> Code<'i, I> {
 
     /// The address space that an address is of.
     #[inline]
-    fn space_of(&self, ip: u64) -> u32 {
+    pub fn space_of(&self, ip: u64) -> u32 {
         if ip >= KERNEL_BEGIN { KERNEL_SPACE } else { self.space }
     }
 
@@ -237,9 +237,18 @@ impl<'i, I: Image> Code<'i, I> {
 
     /// The instruction at an address.
     pub fn instruction(&self, ip: u64, mode: Mode) -> Option<Instruction> {
-        let (bytes, count) = fetch(self.images.get(self.space as usize)?, ip);
-        let mut decoder = Decoder::with_ip(mode.bits(), &bytes[..count], ip, DecoderOptions::NONE);
-        let instruction = decoder.decode();
+        let image = self.images.get(self.space as usize)?;
+        let decoded =
+            |bytes| Decoder::with_ip(mode.bits(), bytes, ip, DecoderOptions::NONE).decode();
+        // Mostly it lies in one piece.
+        let whole = image.bytes_at(ip).and_then(|bytes| bytes.get(..INSTRUCTION_BYTES));
+        let instruction = match whole {
+            Some(bytes) => decoded(bytes),
+            None => {
+                let (bytes, count) = fetch(image, ip);
+                decoded(bytes.get(..count).unwrap_or_default())
+            }
+        };
         (!instruction.is_invalid()).then_some(instruction)
     }
 

@@ -13,8 +13,10 @@ use core::ops::Range;
 use crate::code::{Block, Code, Ends, Mode};
 use crate::image::Image;
 use crate::long_paths::{self, LongPath, eight_full};
-use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt, clock, is_short_tnt, synced, tip};
-use crate::paths::Found;
+use crate::packet::{
+    At, Error, IpBytes, Packet, Packets, Tnt, clock, is_short_tnt, is_tip, synced, tip,
+};
+use crate::paths::{Found, OUTCOMES_MAX, Step, TO_INDIRECT};
 use crate::segments::Segment;
 
 /// Return addresses that the processor remembers [SDM volume 3, RET compression].
@@ -133,6 +135,30 @@ impl Calls {
 
     fn clear(&mut self) {
         self.depth = 0;
+    }
+
+    /// Whether these are the last ones, the last one first.
+    #[inline]
+    fn end_with(&self, calls: &[u32]) -> bool {
+        let at = |back: usize| self.runs[(self.top + 2 * CALLS - 1 - back) % CALLS];
+        calls.len() <= self.depth && calls.iter().enumerate().all(|(back, call)| at(back) == *call)
+    }
+
+    /// Takes off so many, of which it is known that they are there.
+    #[inline]
+    fn drop_last(&mut self, count: usize) {
+        self.depth = self.depth.saturating_sub(count);
+        self.top = (self.top + 2 * CALLS - count) % CALLS;
+        self.least_depth = self.least_depth.min(self.depth);
+    }
+
+    /// As many of the last ones as there may be returns in a packet, the last one first.
+    fn newest(&self) -> ([u32; OUTCOMES_MAX], usize) {
+        let mut calls = [0; OUTCOMES_MAX];
+        for (back, call) in calls.iter_mut().enumerate() {
+            *call = self.runs[(self.top + 2 * CALLS - 1 - back) % CALLS];
+        }
+        (calls, self.depth.min(OUTCOMES_MAX))
     }
 
     /// The last so many, the last one last.
@@ -372,7 +398,13 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             } else {
                 let (mut next, before) = (run, self.tnt.len);
                 if self.uses_paths {
-                    self.follow_rest(&mut next);
+                    if self.code.paths.is_full() {
+                        self.code.forget_paths();
+                    }
+                    let row = self.code.paths.place_of(run);
+                    let (row, count) = self.follow_rest(row);
+                    self.count(count.into());
+                    next = self.code.paths.run_of(row).unwrap_or(run);
                 }
                 if self.tnt.len < before {
                     self.at = Some(next);
@@ -388,30 +420,57 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
     /// them are handed on. @return whether there was one.
     fn follow_packets(&mut self, from: u32) -> bool {
         let (bytes, begin) = self.packets.rest();
-        let (mut run, mut at, mut last) = (from, 0, 0);
+        // Only blocks of which paths are asked have a row.
+        let is_asked = |first: &u8| is_short_tnt(*first) || is_tip(*first);
+        if !bytes.first().is_some_and(is_asked) && clock(bytes).is_none() {
+            return false;
+        }
+        if self.code.paths.is_full() {
+            self.code.forget_paths();
+        }
+        let (mut row, mut at, mut last) = (self.code.paths.place_of(from), 0, 0);
+        // Instructions of blocks that are only counted, since the last event.
+        let mut count = 0_u64;
         while let Some(&first) = bytes.get(at) {
             let taken = if is_short_tnt(first) {
                 if S::IS_COUNTER
                     && let Some(eight) = eight_full(&bytes[at..])
                     && self.code.long_paths.is_worth_asking()
+                    && self.code.paths.without_row(row).is_none()
                 {
-                    let taken = self.follow_eight(&mut run, eight);
+                    let (next, taken, instructions) = self.follow_eight(row, eight);
+                    row = next;
+                    count += instructions;
                     last = at + taken.saturating_sub(1);
                     taken
                 } else {
                     last = at;
-                    usize::from(self.follow_packet(&mut run, first).is_some())
+                    let marked = first >> 1;
+                    let step = self.code.paths.step(row, marked);
+                    if step.is_plain() {
+                        self.hand_on(row, marked);
+                        row = step.next();
+                        count += u64::from(step.instructions());
+                        at += 1;
+                        continue;
+                    }
+                    let Some((next, instructions)) = self.follow_packet(row, marked) else { break };
+                    row = next;
+                    count += u64::from(instructions);
+                    1
                 }
             } else if let Some((to, size)) = tip(&bytes[at..], self.last_ip) {
-                let Some(next) = self.follow_branch(run, to) else { break };
+                let Some((next, instructions)) = self.follow_branch(row, to) else { break };
+                row = next;
+                count += u64::from(instructions);
                 self.last_ip = to;
-                run = next;
                 last = at;
                 size
             } else if let Some((packet, size)) = clock(&bytes[at..]) {
                 last = at;
                 at += size;
                 if let Some(packet) = packet {
+                    self.count(core::mem::take(&mut count));
                     self.sink.event(begin + last, Event::Packet(packet));
                     if self.sink.is_enough() {
                         break;
@@ -426,9 +485,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 break;
             }
         }
-        if at == 0 {
-            return false;
-        }
+        self.count(count);
+        let Some(run) = self.code.paths.run_of(row).filter(|_| at > 0) else { return false };
         self.packets.go_behind(at);
         self.position = begin + last;
         self.at = Some(run);
@@ -436,123 +494,236 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         true
     }
 
-    /// Follows a short TNT packet, and keeps the outcomes that lead nowhere. @return how many instructions;
-    /// `None`: none of them leads anywhere.
+    /// So many instructions were executed, of blocks that are only counted.
     #[inline(always)]
-    fn follow_packet(&mut self, run: &mut u32, packet: u8) -> Option<u32> {
-        let marked = packet >> 1;
-        let found = self.follow(run, marked)?;
-        let (len, used) = (marked.ilog2() as u8, found.used());
-        if used == len {
-            return Some(found.instructions());
+    fn count(&mut self, mut count: u64) {
+        while S::IS_COUNTER && count > 0 {
+            let some = count.min(u32::MAX.into());
+            self.sink.instructions(some as u32);
+            count -= some;
         }
-        let len = len - used;
-        self.tnt = Tnt { bits: u64::from(marked) & ((1 << len) - 1), len };
-        Some(found.instructions() + self.follow_rest(run))
     }
 
-    /// Follows eight packets with all outcomes. @return how many of them.
+    /// Follows a short TNT packet, and keeps the outcomes that lead nowhere. @return the row behind it, and
+    /// how many instructions; `None`: none of them leads anywhere.
+    #[inline]
+    fn follow_packet(&mut self, row: u32, marked: u8) -> Option<(u32, u32)> {
+        let (row, used, instructions) = self.follow(row, marked)?;
+        let len = (marked.ilog2() as u8).saturating_sub(used);
+        if len == 0 {
+            return Some((row, instructions));
+        }
+        self.tnt = Tnt { bits: u64::from(marked) & ((1 << len) - 1), len };
+        let (row, more) = self.follow_rest(row);
+        Some((row, instructions.saturating_add(more)))
+    }
+
+    /// Follows eight packets with all outcomes. @return the row behind them, how many of them, and how many
+    /// instructions.
     #[inline(always)]
-    fn follow_eight(&mut self, run: &mut u32, eight: u64) -> usize {
-        let Some(path) = self.code.long_paths.find(*run, eight) else {
-            return self.learn_eight(run, eight);
+    fn follow_eight(&mut self, row: u32, eight: u64) -> (u32, usize, u64) {
+        let Some(path) = self.code.long_paths.find(row, eight) else {
+            return self.learn_eight(row, eight);
         };
         for call in path.calls.iter().take(path.call_count as usize) {
             self.calls.push(*call);
         }
-        self.sink.instructions(path.instructions);
-        *run = path.next;
-        8
+        (path.next, 8, path.instructions.into())
     }
 
     #[cold]
     #[inline(never)]
-    fn learn_eight(&mut self, run: &mut u32, eight: u64) -> usize {
-        let (from, depth) = (*run, self.calls.depth);
+    fn learn_eight(&mut self, from: u32, eight: u64) -> (u32, usize, u64) {
+        let depth = self.calls.depth;
         (self.calls.least_depth, self.calls.was_full) = (depth, false);
-        let mut instructions = 0;
+        let (mut row, mut count) = (from, 0_u64);
         for (taken, packet) in eight.to_le_bytes().into_iter().enumerate() {
-            let Some(count) = self.follow_packet(run, packet) else { return taken };
-            instructions += count;
+            let Some((next, some)) = self.follow_packet(row, packet >> 1) else {
+                return (row, taken, count);
+            };
+            row = next;
+            count += u64::from(some);
             if self.tnt.len > 0 {
-                return taken + 1;
+                return (row, taken + 1, count);
             }
         }
         let call_count = self.calls.depth.saturating_sub(depth);
         // From other calls it leads to the same only if it returned to none of them and forgot none.
         let is_whole = self.calls.least_depth == depth && !self.calls.was_full;
-        let path = (is_whole && call_count <= long_paths::CALLS_MAX).then(|| {
+        let is_known = self.code.paths.without_row(row).is_none();
+        let path = (is_whole && is_known && call_count <= long_paths::CALLS_MAX).then(|| {
             let mut calls = [0; long_paths::CALLS_MAX];
             calls.iter_mut().zip(self.calls.last(call_count)).for_each(|(to, call)| *to = call);
-            let (packets, next, call_count) = (eight, *run, call_count as u32);
-            LongPath { packets, from, next, instructions, call_count, calls }
+            let (packets, next, call_count) = (eight, row, call_count as u32);
+            LongPath { packets, from, next, instructions: count as u32, call_count, calls }
         });
         self.code.long_paths.learn(path);
-        8
+        (row, 8, count)
     }
 
-    /// Follows what is left of the outcomes of a packet. @return how many instructions.
+    /// Follows what is left of the outcomes of a packet. @return the row behind them, and how many
+    /// instructions.
     #[inline]
-    fn follow_rest(&mut self, run: &mut u32) -> u32 {
-        let mut instructions = 0;
+    fn follow_rest(&mut self, mut row: u32) -> (u32, u32) {
+        let mut instructions = 0_u32;
         while self.tnt.len > 0 {
             // Of a long packet six at a time.
             let first = self.tnt.len.min(6);
             let bits = self.tnt.bits >> (self.tnt.len - first) & ((1 << first) - 1);
-            let Some(found) = self.follow(run, 1 << first | bits as u8) else { break };
-            self.tnt.len -= found.used();
-            instructions += found.instructions();
+            let Some((next, used, some)) = self.follow(row, 1 << first | bits as u8) else { break };
+            row = next;
+            self.tnt.len = self.tnt.len.saturating_sub(used);
+            instructions = instructions.saturating_add(some);
         }
-        instructions
+        (row, instructions)
     }
 
-    /// Follows the code to an indirect branch, which goes to this address. @return the block there.
+    /// Follows the code to an indirect branch, which goes to this address. @return the row there, and how
+    /// many instructions.
     #[inline(always)]
-    fn follow_branch(&mut self, run: u32, to: u64) -> Option<u32> {
-        let found = self.code.find_indirect(run)?;
-        if found.has_calls() {
-            self.push_calls(found);
+    fn follow_branch(&mut self, mut row: u32, to: u64) -> Option<(u32, u32)> {
+        if let Some(run) = self.code.paths.without_row(row) {
+            match self.code.warm(run) {
+                Some(now) => row = now,
+                None => return self.follow_found_branch(run, to),
+            }
         }
+        let mut step = self.code.paths.indirect(row);
+        if step.is_unknown() {
+            self.code.make_indirect(row);
+            step = self.code.paths.indirect(row);
+        }
+        if step.is_nowhere() {
+            return None;
+        }
+        if step.has_calls() {
+            self.push_calls(row, TO_INDIRECT);
+        }
+        self.hand_on(row, TO_INDIRECT);
+        // As in `step`.
+        if step.ends_in_return() {
+            self.calls.clear();
+        } else if step.ends_in_call() {
+            self.calls.push(self.code.paths.caller(row));
+        }
+        let target = match self.code.is_row_of(step.next(), to, self.mode) {
+            true => step.next(),
+            false => self.code.learn_target(row, to, self.mode),
+        };
+        Some((target, step.instructions()))
+    }
+
+    /// The same from a block without a row.
+    #[inline(never)]
+    fn follow_found_branch(&mut self, run: u32, to: u64) -> Option<(u32, u32)> {
+        let (found, branch) = self.code.find_indirect(run)?;
         self.executed(found);
-        match self.code.run(found.branch()).block.ends {
-            // As in `step`.
+        match self.code.run(branch).block.ends {
             Ends::Return => self.calls.clear(),
             Ends::IndirectCall => {
-                let caller = self.code.next(found.branch());
+                let caller = self.code.next(branch);
                 self.calls.push(caller);
             }
             _ => {}
         }
-        Some(self.code.at(to, self.mode))
+        let run = self.code.at(to, self.mode);
+        Some((self.code.paths.place_of(run), found.instructions()))
     }
 
-    fn push_calls(&mut self, found: Found) {
-        for call in self.code.paths.calls(found) {
+    fn push_calls(&mut self, row: u32, marked: u8) {
+        for call in self.code.paths.calls(row, marked) {
             self.calls.push(*call);
         }
     }
 
-    /// Follows outcomes from a block as far as they lead.
+    /// Follows outcomes from a place as far as they lead. @return the place behind them, how many of them,
+    /// and how many instructions.
     #[inline(always)]
-    fn follow(&mut self, run: &mut u32, marked: u8) -> Option<Found> {
-        let found = self.code.find_path(*run, marked)?;
-        *run = match found.next() {
+    fn follow(&mut self, mut row: u32, marked: u8) -> Option<(u32, u8, u32)> {
+        if let Some(run) = self.code.paths.without_row(row) {
+            match self.code.warm(run) {
+                Some(now) => row = now,
+                None => return self.follow_found(run, marked),
+            }
+        }
+        let mut step = self.code.paths.step(row, marked);
+        if step.is_unknown() {
+            self.code.make_path(row, marked);
+            step = self.code.paths.step(row, marked);
+        }
+        let used = step.used(marked);
+        if step.is_unknown() || used == 0 {
+            return None;
+        }
+        if step.is_return() {
+            return self.follow_return(row, marked, step);
+        }
+        if step.has_calls() {
+            self.push_calls(row, marked);
+        }
+        self.hand_on(row, marked);
+        let mut next = step.next();
+        if step.next_has_no_row() {
+            next = self.code.paths.run_of(next).map_or(next, |run| self.code.paths.place_of(run));
+            if self.code.paths.without_row(next).is_none() {
+                self.code.paths.set_next(row, marked, next);
+            }
+        }
+        Some((next, used, step.instructions()))
+    }
+
+    /// The same from a block without a row.
+    #[inline(never)]
+    fn follow_found(&mut self, run: u32, marked: u8) -> Option<(u32, u8, u32)> {
+        let found = self.code.find_path(run, marked)?;
+        let next = match found.next() {
             Some(next) => next,
             None => self.calls.pop()?,
         };
-        if found.has_calls() {
-            self.push_calls(found);
-        }
         self.executed(found);
-        Some(found)
+        Some((self.code.paths.place_of(next), found.used(), found.instructions()))
     }
 
-    #[inline(always)]
+    /// Opens the calls of a path that is hashed, and hands on its blocks.
     fn executed(&mut self, found: Found) {
-        if S::IS_COUNTER {
-            return self.sink.instructions(found.instructions());
+        let (blocks, calls) = self.code.paths.parts_of_found(found);
+        calls.iter().for_each(|call| self.calls.push(*call));
+        if !S::IS_COUNTER {
+            blocks.iter().for_each(|run| self.sink.block(&self.code.run(*run).block));
         }
-        for run in self.code.paths.blocks(found) {
+    }
+
+    /// The same of a path that ends in a return to a call that is open.
+    #[inline(always)]
+    fn follow_return(&mut self, row: u32, marked: u8, step: Step) -> Option<(u32, u8, u32)> {
+        let calls = &mut self.calls;
+        if let Some(found) = self.code.paths.returns(step, |callers| calls.end_with(callers)) {
+            let (run, used, instructions) = (found.next, found.used, found.instructions);
+            calls.drop_last(found.callers().len());
+            found.calls().iter().for_each(|call| calls.push(*call));
+            if !S::IS_COUNTER {
+                let found = *found;
+                for run in self.code.paths.blocks_of(&found) {
+                    self.sink.block(&self.code.run(*run).block);
+                }
+            }
+            return Some((self.code.paths.place_of(run), used, instructions));
+        }
+        let (used, instructions) = (step.used(marked), step.instructions());
+        let (open, count) = self.calls.newest();
+        let caller = self.calls.pop()?;
+        self.hand_on(row, marked);
+        self.code.make_returns(row, marked, &open[..count]);
+        Some((self.code.paths.place_of(caller), used, instructions))
+    }
+
+    /// Hands on the blocks of a path, if these are not only counted.
+    #[inline(always)]
+    fn hand_on(&mut self, row: u32, marked: u8) {
+        if S::IS_COUNTER {
+            return;
+        }
+        for run in self.code.paths.blocks(row, marked) {
             self.sink.block(&self.code.run(*run).block);
         }
     }
@@ -933,6 +1104,7 @@ mod tests {
     use super::*;
     use crate::image::Sections;
     use crate::packet::encode;
+    use crate::paths::Limits;
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
@@ -1025,6 +1197,7 @@ mod tests {
             1 => Just(Packet::Tip(IpBytes::Suppressed)),
             1 => place().prop_map(Packet::TipPge),
             1 => place().prop_map(Packet::Fup),
+            1 => (0u8..3).prop_map(|bits| Packet::ModeExec { bits }),
             3 => clock,
             1 => Just(Packet::Ovf),
         ];
@@ -1137,15 +1310,28 @@ mod tests {
             }
         }
         counted.event(0, Event::Here(0));
-        let (mut along_paths, mut counting) = (Flow::new(&image), Flow::new(&image));
-        for _ in 0..2 {
-            let mut told = Vec::new();
-            along_paths.decode(&bytes, &mut told);
-            assert_eq!(told, expected);
-            let mut counts = Counts::default();
-            counting.decode(&bytes, &mut counts);
-            counts.event(0, Event::Here(0));
-            assert_eq!(counts.all, counted.all);
+        // As it is; with rows at once; with few of them; and all is forgotten again and again.
+        let limits = [
+            None,
+            Some(Limits { often: 0, rows: 1 << 14, blocks: 1 << 22 }),
+            Some(Limits { often: 1, rows: 3, blocks: 1 << 22 }),
+            Some(Limits { often: 0, rows: 20, blocks: 30 }),
+        ];
+        for limits in limits {
+            let (mut along_paths, mut counting) = (Flow::new(&image), Flow::new(&image));
+            if let Some(limits) = limits {
+                along_paths.code.paths.limits = limits;
+                counting.code.paths.limits = limits;
+            }
+            for _ in 0..2 {
+                let mut told = Vec::new();
+                along_paths.decode(&bytes, &mut told);
+                assert_eq!(told, expected, "{limits:?}");
+                let mut counts = Counts::default();
+                counting.decode(&bytes, &mut counts);
+                counts.event(0, Event::Here(0));
+                assert_eq!(counts.all, counted.all, "{limits:?}");
+            }
         }
         for bytes_min in [1, 300] {
             let (mut in_segments, mut told) = (Flow::new(&image), Vec::new());
@@ -1158,8 +1344,53 @@ mod tests {
         expected.into_iter().filter_map(event).collect()
     }
 
+    /// The kernel goes to the same address in both: where it went the last time is another program's.
+    #[test]
+    fn targets_of_branches_are_of_the_address_space_in_which_they_are() {
+        const KERNEL: u64 = 0xffff_8000_0000_0000;
+        let mut images = [Sections::default(), Sections::default()];
+        for image in &mut images {
+            image.add(KERNEL, &[0xff, 0xe0]);
+        }
+        images[0].add(ADDRESS, &[0x90, 0xff, 0xe0]);
+        images[1].add(ADDRESS, &[0x90, 0x90, 0x90, 0xff, 0xe0]);
+        let place = |ip| IpBytes::Full(ip);
+        let mut bytes = Vec::new();
+        let mut put = |packet: &Packet| {
+            encode(packet, &mut bytes).unwrap();
+            bytes.len()
+        };
+        let head = Packet::ModeExec { bits: 1 };
+        [Packet::Psb, head, Packet::Fup(place(KERNEL))].iter().for_each(|packet| {
+            put(packet);
+        });
+        let mut ends = alloc::vec![put(&Packet::PsbEnd)];
+        for _ in 0..400 {
+            put(&Packet::Tip(place(ADDRESS)));
+            ends.push(put(&Packet::Tip(place(KERNEL))));
+        }
+        let decoded = |uses_paths| {
+            let mut flow = Flow::of_spaces(&images);
+            flow.uses_paths = uses_paths;
+            let (mut state, mut told, mut begin) = (State::new(), Vec::new(), 0);
+            for (nth, end) in ends.iter().enumerate() {
+                // Now one several times, now the other.
+                flow.enter((nth / 3 % 2) as u32);
+                flow.decode_part(&mut state, &bytes, begin..*end, &mut told);
+                begin = *end;
+            }
+            told
+        };
+        let expected: Vec<Told> = decoded(false);
+        let count = |of: &[Told]| -> u32 {
+            of.iter().map(|told| if let Told::Block(block) = told { block.count } else { 0 }).sum()
+        };
+        assert!(count(&expected) > 400 * 3, "{}", count(&expected));
+        assert_eq!(decoded(true), expected);
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..Default::default() })]
         // Whatever code and packets are.
         #[test]
         fn along_paths_it_is_the_same_as_block_by_block(

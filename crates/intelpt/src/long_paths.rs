@@ -8,8 +8,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Outcomes that are remembered: 2 MiB with 32 bytes for each.
-const SIZE: usize = 1 << 16;
+/// Outcomes that are remembered: 512 KiB with 32 bytes for each, which a cache near the processor has.
+const SIZE: usize = 1 << 14;
 /// Calls that are left open.
 pub(crate) const CALLS_MAX: usize = 2;
 /// So much is it trusted at most; a find adds one, and it is asked as long as any is left.
@@ -24,9 +24,9 @@ const PATIENCE: u8 = 64;
 pub(crate) struct LongPath {
     /// The eight packets; 0: none.
     pub packets: u64,
-    /// The block from which.
+    /// The row of the block from which.
     pub from: u32,
-    /// The block behind.
+    /// The row of the block behind.
     pub next: u32,
     pub instructions: u32,
     pub call_count: u32,
@@ -51,6 +51,11 @@ pub(crate) fn eight_full(bytes: &[u8]) -> Option<u64> {
 impl LongPaths {
     pub fn new() -> Self {
         Self { all: Vec::new(), trust: TRUST_MAX, not_asked: 0 }
+    }
+
+    /// Forgets all of them: rows are no longer what they were.
+    pub fn clear(&mut self) {
+        self.all.fill(LongPath::default());
     }
 
     /// Whether it is to be asked.

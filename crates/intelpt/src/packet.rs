@@ -296,10 +296,16 @@ pub(crate) fn is_short_tnt(first: u8) -> bool {
     first & 1 == 0 && first > 2
 }
 
+/// Whether a packet with this first byte is a TIP packet, outside of blocks.
+#[inline]
+pub(crate) fn is_tip(first: u8) -> bool {
+    first & 0x1f == 0x0d
+}
+
 /// The address of a TIP packet that has one, and how long it is.
 #[inline]
 pub(crate) fn tip(bytes: &[u8], last_ip: u64) -> Option<(u64, usize)> {
-    let first = *bytes.first().filter(|first| *first & 0x1f == 0x0d)?;
+    let first = *bytes.first().filter(|first| is_tip(**first))?;
     // Most addresses are near the one before.
     if first >> 5 == 1 {
         let low = u16::from_le_bytes([*bytes.get(1)?, *bytes.get(2)?]);
