@@ -68,8 +68,10 @@ impl SpanCertainty {
 
     fn is_certain_among_gaps(&mut self, kind: u32, span: &Span) -> bool {
         let (begin, end) = (span.begin.time, span.end.time);
-        let from = if span.begin.writer == span.end.writer { begin } else { self.begin };
-        let is_whole = !self.gaps.between(from.min(end), end);
+        let is_whole = !match span.begin.writer == span.end.writer {
+            true => self.gaps.between(begin.min(end), end),
+            false => self.gaps.since(self.begin.min(end), end),
+        };
         let key = span.begin.key.map(|key| (kind, key));
         // Without a key only its own thread ends a span.
         let of_key = key.and_then(|key| self.doubted.get(&key));
@@ -134,7 +136,7 @@ impl Joined {
     #[must_use]
     pub fn of<E>(message: &Message<E>, gaps: &Gaps, begin: Nanos) -> Self {
         let (sent, received) = (message.send.time, message.receive.time);
-        if !gaps.between(begin.min(sent).min(received), received.max(sent)) {
+        if !gaps.since(begin.min(sent).min(received), received.max(sent)) {
             Self::Certain
         } else if message.key.is_some() && !gaps.between(sent.min(received), received.max(sent)) {
             Self::Likely
@@ -182,6 +184,17 @@ mod tests {
         let spans: Vec<Span> = edges.iter().filter_map(|edge| pairer.push(*edge)).collect();
         let certain: Vec<bool> = spans.iter().map(|span| sure.is_certain(0, span)).collect();
         assert_eq!(certain, [false, false, true]);
+    }
+
+    /// A loss that ends where the time begins: its last event is of that time.
+    #[test]
+    fn what_is_lost_where_the_time_begins_may_have_begun_a_span_of_the_thread_that_ends_one() {
+        // Thread 2 began at 5, which is missing; its end at 8 takes 6.
+        let span = Span { begin: edge(6, Side::Begin, 1), end: edge(8, Side::End, 2) };
+        for (lost, is_certain) in [((3, 5), false), ((3, 4), true), ((8, 9), true)] {
+            let mut sure = SpanCertainty::new(Nanos(5), gaps(&[lost]));
+            assert_eq!(sure.is_certain(0, &span), is_certain, "{lost:?}");
+        }
     }
 
     #[test]

@@ -36,9 +36,9 @@ impl Gaps {
         let mut streams = vec![Stretches::default(); count.max().unwrap_or(0)];
         let (mut all, mut anywhere) = (Stretches::default(), Stretches::default());
         for (stream, interval) in pieces {
-            all.0.push(bounds(interval));
+            all.merged.push(bounds(interval));
             let of = stream.map_or(&mut anywhere, |stream| &mut streams[stream.0 as usize]);
-            of.0.push(bounds(interval));
+            of.merged.push(bounds(interval));
         }
         all.merge();
         anywhere.merge();
@@ -50,7 +50,7 @@ impl Gaps {
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.all.0.is_empty()
+        self.all.merged.is_empty()
     }
 
     /// Whether events may be missing between two times, both included, in any stream.
@@ -68,10 +68,25 @@ impl Gaps {
     /// Cost: some binary searches.
     #[must_use]
     pub fn between(&self, begin: Nanos, end: Nanos) -> bool {
-        let (after, before) = (begin.0.saturating_add(1), end.0.saturating_sub(1));
-        self.all.touch(Nanos(after), Nanos(before))
-            || self.all.is_point(begin.0)
-            || self.all.is_point(end.0)
+        self.all.between(begin, end)
+    }
+
+    /// As [`Gaps::between`], of one stream; `None`: of all. This is the question of everything that holds
+    /// from one event to another: what a processor or a thread does, and what is derived from that.
+    #[must_use]
+    pub fn between_in(&self, stream: Option<StreamIndex>, begin: Nanos, end: Nanos) -> bool {
+        let Some(stream) = stream else { return self.between(begin, end) };
+        let of = self.streams.get(stream.0 as usize);
+        of.is_some_and(|stretches| stretches.between(begin, end))
+            || self.anywhere.between(begin, end)
+    }
+
+    /// Whether events may be missing from `begin` on, included, and before one that was recorded at `end`.
+    /// For a time at which a selection begins and no event needs to have been recorded: then the end of a
+    /// loss at that time is not before it.
+    #[must_use]
+    pub fn since(&self, begin: Nanos, end: Nanos) -> bool {
+        self.all.touch(begin, Nanos(end.0.saturating_sub(1))) || self.all.is_point(end.0)
     }
 
     /// As [`Gaps::touch`], of one stream.
@@ -96,7 +111,7 @@ impl Gaps {
     /// The stretches of all streams together: disjoint, in the order of time. An open end
     /// is the smallest or the largest time there is.
     pub fn stretches(&self) -> impl ExactSizeIterator<Item = (Nanos, Nanos)> + '_ {
-        self.all.0.iter().map(|&(begin, end)| (Nanos(begin), Nanos(end)))
+        self.all.merged.iter().map(|&(begin, end)| (Nanos(begin), Nanos(end)))
     }
 }
 
@@ -117,28 +132,41 @@ fn bounds(interval: Interval) -> (i64, i64) {
 
 /// Closed stretches; disjoint and ascending once merged.
 #[derive(Debug, Clone, Default)]
-struct Stretches(Vec<(i64, i64)>);
+struct Stretches {
+    merged: Vec<(i64, i64)>,
+    /// Those of no length, ascending: at the end of another stretch they are merged with it, and are still
+    /// on both sides of an event at that time.
+    points: Vec<i64>,
+}
 
 impl Stretches {
     fn merge(&mut self) {
-        self.0.sort_unstable();
-        let mut merged: Vec<(i64, i64)> = Vec::with_capacity(self.0.len());
-        for &(begin, end) in &self.0 {
+        self.merged.sort_unstable();
+        let of_no_length = |stretch: &&(i64, i64)| stretch.0 == stretch.1;
+        self.points = self.merged.iter().filter(of_no_length).map(|stretch| stretch.0).collect();
+        self.points.dedup();
+        let mut merged: Vec<(i64, i64)> = Vec::with_capacity(self.merged.len());
+        for &(begin, end) in &self.merged {
             match merged.last_mut() {
                 Some(last) if begin <= last.1 => last.1 = last.1.max(end),
                 _ => merged.push((begin, end)),
             }
         }
-        self.0 = merged;
+        self.merged = merged;
     }
 
     fn is_point(&self, time: i64) -> bool {
-        self.0.binary_search(&(time, time)).is_ok()
+        self.points.binary_search(&time).is_ok()
+    }
+
+    fn between(&self, begin: Nanos, end: Nanos) -> bool {
+        let (after, before) = (begin.0.saturating_add(1), end.0.saturating_sub(1));
+        self.touch(Nanos(after), Nanos(before)) || self.is_point(begin.0) || self.is_point(end.0)
     }
 
     fn touch(&self, begin: Nanos, end: Nanos) -> bool {
-        let behind = self.0.partition_point(|stretch| stretch.1 < begin.0);
-        self.0.get(behind).is_some_and(|stretch| stretch.0 <= end.0)
+        let behind = self.merged.partition_point(|stretch| stretch.1 < begin.0);
+        self.merged.get(behind).is_some_and(|stretch| stretch.0 <= end.0)
     }
 }
 
@@ -193,6 +221,28 @@ mod tests {
         ] {
             assert_eq!(gaps.between(Nanos(begin), Nanos(end)), missing, "{begin}..{end}");
         }
+    }
+
+    #[test]
+    fn a_loss_of_no_length_at_the_end_of_another_is_on_both_sides_of_an_event() {
+        let losses = [loss(0, Some(10), Some(20)), loss(0, Some(20), Some(20))];
+        let gaps = Gaps::new(&losses, &[], |_| None);
+        for stream in [None, Some(StreamIndex(0))] {
+            assert!(gaps.between_in(stream, Nanos(20), Nanos(25)));
+            assert!(!gaps.between_in(stream, Nanos(21), Nanos(25)));
+        }
+        assert!(!gaps.between_in(Some(StreamIndex(1)), Nanos(5), Nanos(25)));
+    }
+
+    #[test]
+    fn where_a_selection_begins_no_event_needs_to_be() {
+        let gaps = Gaps::new(&[loss(0, Some(10), Some(20))], &[], |_| None);
+        for (begin, end, missing) in
+            [(20, 30, true), (21, 30, false), (5, 10, false), (10, 10, false), (10, 11, true)]
+        {
+            assert_eq!(gaps.since(Nanos(begin), Nanos(end)), missing, "{begin}..{end}");
+        }
+        assert!(!gaps.between(Nanos(20), Nanos(30)));
     }
 
     #[test]

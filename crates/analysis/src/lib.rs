@@ -29,6 +29,7 @@ mod occupancy;
 pub mod path;
 pub mod relate;
 mod rhythm;
+mod scheduling;
 mod series;
 mod span_kind;
 mod span_pairer;
@@ -37,9 +38,9 @@ mod spans;
 mod states;
 mod tally;
 mod thread_states;
+mod thread_times;
 pub mod tracepoints;
 mod utilisation;
-mod wakes;
 mod wholes;
 
 pub use censored::Censored;
@@ -57,8 +58,9 @@ pub use messages::{End, Matcher, Message};
 pub use nesting::Nesting;
 pub use network::{Network, Passage, Tied, Touch};
 pub use numbering::Numbering;
-pub use occupancy::{Occupancy, Occupant, Stretch, Switch};
+pub use occupancy::{Occupant, Stretch, Switch};
 pub use rhythm::{Rhythm, Silence};
+pub use scheduling::{ScheduleSums, Scheduling};
 pub use series::Series;
 pub use span_kind::{Group, GroupKey, OfThread, SpanKind, SpanLimits};
 pub use span_pairer::{PairedSpan, SpanInRun, SpanPairer, SpanSink, ThreadEdge};
@@ -66,10 +68,7 @@ pub use span_table::{SpanQuality, SpanTable};
 pub use spans::{Edge, NOBODY, Pairer, Pairs, Side, Span, pair};
 pub use states::{InState, States};
 pub use tally::Tally;
-pub use thread_states::{
-    Comes, GoesInto, Leaves, LongestWait, StateTime, ThreadInterval, ThreadState, ThreadStates,
-    ThreadTimes,
-};
+pub use thread_states::{GoesInto, ThreadInterval, ThreadState};
+pub use thread_times::{LongestWait, StateTime, ThreadTimes, ThreadTotals};
 pub use utilisation::{CpuTime, ThreadTime, Utilisation};
-pub use wakes::{Wakes, Woken};
 pub use wholes::{Ended, Wholes};

@@ -18,10 +18,12 @@ pub struct Switch {
     pub cpu: u32,
     /// The stream that has it, if no other can have switches of this processor.
     pub stream: Option<StreamIndex>,
-    /// Who ran until now, where the event says so; see [`Occupant`].
-    pub from: Option<Occupant>,
-    /// Who runs from now on; `None` where that is not known.
-    pub to: Option<Occupant>,
+    /// Who ran until now.
+    pub from: Occupant,
+    /// Who comes.
+    pub to: Occupant,
+    /// Whether nothing of who comes is left out from now on: else it may leave and come back unseen.
+    pub to_is_whole: bool,
     /// Whether nothing was left out since the switch before: who came then and leaves now had the
     /// processor all the time.
     pub is_since_last: bool,
@@ -34,6 +36,17 @@ pub enum Occupant {
     Idle,
     /// It runs this thread.
     Thread(u32),
+}
+
+impl Occupant {
+    /// Who, if anybody.
+    #[must_use]
+    pub fn thread(self) -> Option<u32> {
+        match self {
+            Self::Thread(thread) => Some(thread),
+            Self::Idle => None,
+        }
+    }
 }
 
 /// A processor from one switch to the next.
@@ -117,21 +130,20 @@ impl Occupancy {
     pub fn switch(&mut self, switch: Switch) -> Stretch {
         let cpu = self.cpu(switch.cpu);
         (cpu.stream, cpu.has_appeared) = (switch.stream, true);
-        let (occupant, missing) = match (cpu.occupant, switch.from) {
-            _ if !switch.is_since_last => (None, None),
-            (Some(known), Some(from)) if known == from => (Some(known), None),
-            (Some(came), Some(leaves)) => (None, Some([came, leaves])),
-            (Some(known), None) => (Some(known), None),
-            (None, _) => (None, None),
+        let (occupant, missing) = match cpu.occupant {
+            Some(came) if switch.is_since_last && came == switch.from => (Some(came), None),
+            Some(came) if switch.is_since_last => (None, Some([came, switch.from])),
+            _ => (None, None),
         };
         let stretch = self.stretch(switch.cpu, occupant, switch.time);
-        self.cpu(switch.cpu).occupant = switch.to;
+        self.cpu(switch.cpu).occupant = Some(switch.to).filter(|_| switch.to_is_whole);
         Stretch { missing, ..stretch }
     }
 
-    /// The trace ends. What follows the last switch of a processor is unknown: of the next one only
-    /// the recorder could say when it did not come.
+    /// The trace ends, or recordings end behind which others begin. What follows the last switch of a
+    /// processor is unknown: of the next one only the recorder could say when it did not come.
     pub fn finish(&mut self, cpu: u32, end: Nanos) -> Stretch {
+        self.cpu(cpu).occupant = None;
         self.stretch(cpu, None, end)
     }
 
@@ -149,11 +161,7 @@ impl Occupancy {
         let of = self.cpu(cpu);
         let (begin, stream) = (of.since, of.stream);
         of.since = begin.max(end);
-        let is_touched = end > begin
-            && match stream {
-                Some(stream) => self.gaps.touch_stream(stream, begin, end),
-                None => self.gaps.touch(begin, end),
-            };
+        let is_touched = end > begin && self.gaps.between_in(stream, begin, end);
         let occupant = occupant.filter(|_| !is_touched);
         Stretch { cpu, begin, end, occupant, missing: None }
     }

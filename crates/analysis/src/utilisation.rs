@@ -3,8 +3,8 @@
 
 use lateralis_units::Nanos;
 
-use crate::occupancy::{Occupancy, Occupant, Stretch, Switch};
-use crate::{Gaps, Series};
+use crate::Series;
+use crate::occupancy::{Occupant, Stretch, Switch};
 
 /// What a processor did.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,13 +34,13 @@ pub struct ThreadTime {
     pub migration_count: u64,
     /// Times it left a processor without having come there, or came and another one left.
     pub missing_count: u64,
-    /// Stretches of unknown length in which it can have run: before the first switch of a processor,
-    /// which it left then; after the last; between two where switches are left out.
+    /// Stretches in which it can have run, and is not known to: before the first switch of a processor,
+    /// which it left then; after the last; between two where switches are missing or left out.
     pub open_count: u64,
     last_cpu: Option<u32>,
 }
 
-/// Adds the stretches of [`Occupancy`] up.
+/// Adds stretches of processors ([`crate::Occupancy`]) up.
 ///
 /// Cost: constant for each switch and bucket that its stretch covers; memory by
 /// processors and threads.
@@ -48,27 +48,15 @@ pub struct ThreadTime {
 pub struct Utilisation {
     begin: Nanos,
     buckets: usize,
-    occupancy: Occupancy,
     cpus: Vec<CpuTime>,
     threads: Vec<ThreadTime>,
 }
 
 impl Utilisation {
-    /// From a moment on, with at most so many buckets of a time series (at least 2), and
-    /// where events are missing.
+    /// From a moment on, with at most so many buckets of a time series (at least 2).
     #[must_use]
-    pub fn new(begin: Nanos, buckets: usize, gaps: Gaps) -> Self {
-        let occupancy = Occupancy::new(begin, gaps);
-        Self { begin, buckets, occupancy, cpus: Vec::new(), threads: Vec::new() }
-    }
-
-    /// Something happened on a processor: if it is the first, nobody knows what the
-    /// processor did before. Cost: constant.
-    #[inline]
-    pub fn appear(&mut self, cpu: u32, time: Nanos) {
-        if let Some(stretch) = self.occupancy.appear(cpu, time) {
-            self.credit(&stretch);
-        }
+    pub fn new(begin: Nanos, buckets: usize) -> Self {
+        Self { begin, buckets, cpus: Vec::new(), threads: Vec::new() }
     }
 
     fn cpu(&mut self, cpu: u32) -> &mut CpuTime {
@@ -90,7 +78,7 @@ impl Utilisation {
     }
 
     /// Gives the time of a processor to who had it.
-    fn credit(&mut self, stretch: &Stretch) {
+    pub fn credit(&mut self, stretch: &Stretch) {
         let Stretch { cpu, begin, end, occupant, .. } = *stretch;
         let nanos = stretch.nanos();
         let time = self.cpu(cpu);
@@ -106,22 +94,23 @@ impl Utilisation {
         }
     }
 
-    /// Takes the next switch of its processor.
-    pub fn push(&mut self, switch: Switch) {
-        self.appear(switch.cpu, switch.time);
-        let is_first = self.cpu(switch.cpu).switch_count == 0;
-        let is_torn = !switch.is_since_last;
-        let came = self.occupancy.occupant(switch.cpu);
-        self.is_open(switch.from.filter(|_| is_first || is_torn));
-        self.is_open(came.filter(|came| is_torn && switch.from != Some(*came)));
-        let stretch = self.occupancy.switch(switch);
+    /// Takes a switch, who had come to its processor before, and the stretch that it ends.
+    pub fn push(&mut self, switch: &Switch, came: Option<Occupant>, stretch: &Stretch) {
         if let Some(between) = stretch.missing {
             self.miss(switch.cpu, between);
         }
-        self.credit(&stretch);
+        // Whoever had it in between is not known to have had it all the time.
+        if stretch.occupant.is_none() {
+            self.is_open(Some(switch.from));
+            self.is_open(came.filter(|came| *came != switch.from));
+        }
+        if !switch.to_is_whole {
+            self.is_open(Some(switch.to));
+        }
+        self.credit(stretch);
         self.cpu(switch.cpu).switch_count += 1;
         for (occupant, comes) in [(switch.from, false), (switch.to, true)] {
-            let Some(Occupant::Thread(thread)) = occupant else { continue };
+            let Occupant::Thread(thread) = occupant else { continue };
             let time = self.thread(thread);
             time.schedule_count += u64::from(comes);
             // One that leaves another processor than it came to has moved meanwhile, unseen.
@@ -147,13 +136,10 @@ impl Utilisation {
         }
     }
 
-    /// The trace ends.
-    pub fn finish(&mut self, end: Nanos) {
-        for cpu in 0..self.cpus.len() as u32 {
-            self.is_open(self.occupancy.occupant(cpu));
-            let stretch = self.occupancy.finish(cpu, end);
-            self.credit(&stretch);
-        }
+    /// The trace ends with this stretch of a processor, to which a thread had come.
+    pub fn finish(&mut self, came: Option<Occupant>, stretch: &Stretch) {
+        self.is_open(came);
+        self.credit(stretch);
     }
 
     /// By processor.
@@ -166,162 +152,5 @@ impl Utilisation {
     #[must_use]
     pub fn threads(&self) -> &[ThreadTime] {
         &self.threads
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::occupancy::Occupant::{Idle, Thread};
-    use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
-    use proptest::prelude::*;
-
-    fn switch(time: i64, cpu: u32, from: Option<Occupant>, to: Option<Occupant>) -> Switch {
-        let stream = Some(StreamIndex(cpu));
-        Switch { time: Nanos(time), cpu, stream, from, to, is_since_last: true }
-    }
-
-    #[test]
-    fn nothing_is_known_before_the_first_and_after_the_last_switch() {
-        let mut all = Utilisation::new(Nanos(100), 8, Gaps::default());
-        all.appear(0, Nanos(100));
-        all.appear(1, Nanos(130));
-        all.push(switch(110, 0, Some(Thread(3)), Some(Idle)));
-        all.push(switch(130, 0, Some(Idle), Some(Thread(1))));
-        all.push(switch(140, 0, None, Some(Thread(3))));
-        all.finish(Nanos(160));
-        let cpu = &all.cpus()[0];
-        assert_eq!((cpu.busy_nanos, cpu.idle_nanos, cpu.unknown_nanos), (10, 20, 30));
-        assert_eq!(all.threads()[3].running_nanos, 0);
-        assert_eq!((all.threads()[1].running_nanos, all.threads()[1].schedule_count), (10, 1));
-        assert_eq!(all.cpus()[1].unknown_nanos, 60, "no switch, so it is unknown");
-    }
-
-    #[test]
-    fn a_thread_whose_switches_are_left_out_has_no_time() {
-        let mut all = Utilisation::new(Nanos(0), 8, Gaps::default());
-        all.push(switch(10, 0, Some(Idle), Some(Thread(1))));
-        all.push(switch(20, 0, Some(Thread(1)), Some(Thread(2))));
-        // Others may have come and gone since 20.
-        let foreign = switch(90, 0, Some(Thread(2)), Some(Thread(1)));
-        all.push(Switch { is_since_last: false, ..foreign });
-        all.push(switch(95, 0, Some(Thread(1)), Some(Thread(2))));
-        all.finish(Nanos(500));
-        let running: Vec<u64> = all.threads().iter().map(|time| time.running_nanos).collect();
-        assert_eq!(running, [0, 15, 0]);
-        assert_eq!((all.cpus()[0].busy_nanos, all.cpus()[0].missing_count), (15, 0));
-        assert_eq!(all.cpus()[0].unknown_nanos, 500 - 15);
-    }
-
-    #[test]
-    fn contradictions_are_unknown_time() {
-        let mut all = Utilisation::new(Nanos(0), 8, Gaps::default());
-        all.appear(0, Nanos(0));
-        all.push(switch(10, 0, Some(Thread(1)), Some(Thread(2))));
-        all.push(switch(20, 0, Some(Thread(3)), Some(Thread(1))));
-        all.push(switch(30, 0, Some(Thread(1)), None));
-        all.push(switch(40, 0, Some(Thread(1)), Some(Idle)));
-        all.finish(Nanos(40));
-        assert_eq!(all.cpus()[0].unknown_nanos, 30);
-        assert_eq!(all.cpus()[0].missing_count, 1);
-        assert_eq!(all.threads()[1].running_nanos, 10);
-        let missing: Vec<u64> = all.threads().iter().map(|time| time.missing_count).collect();
-        assert_eq!(missing, [0, 0, 1, 1]);
-    }
-
-    #[test]
-    fn migrations_are_counted() {
-        let mut all = Utilisation::new(Nanos(0), 8, Gaps::default());
-        for (time, cpu) in [(1, 0), (2, 1), (3, 1), (4, 0)] {
-            all.push(switch(time, cpu, None, Some(Thread(0))));
-        }
-        assert_eq!(all.threads()[0].migration_count, 2);
-        // It was on 6 before its first switch.
-        all.push(switch(5, 6, Some(Thread(1)), Some(Idle)));
-        all.push(switch(6, 7, Some(Idle), Some(Thread(1))));
-        assert_eq!(all.threads()[1].migration_count, 1);
-    }
-
-    proptest! {
-        #[test]
-        fn no_time_is_lost_or_counted_twice(
-            steps in prop::collection::vec((0i64..50, 0u32..3, 0u32..4, any::<bool>()), 0..100),
-        ) {
-            let who = |number: u32| if number == 0 { Idle } else { Thread(number) };
-            let mut all = Utilisation::new(Nanos(0), 16, Gaps::default());
-            let (mut time, mut running) = (0, [None; 3]);
-            let mut expected = [0u64; 4];
-            let mut since = [0i64; 3];
-            for cpu in 0..3 {
-                all.appear(cpu, Nanos(0));
-            }
-            for (later, cpu, to, tells) in steps {
-                time += later;
-                let slot = cpu as usize;
-                if let Some(Thread(thread)) = running[slot] {
-                    expected[thread as usize] += (time - since[slot]) as u64;
-                }
-                let from = running[slot].filter(|_| tells);
-                all.push(switch(time, cpu, from, Some(who(to))));
-                (running[slot], since[slot]) = (Some(who(to)), time);
-            }
-            all.finish(Nanos(time));
-            for (thread, nanos) in expected.iter().enumerate() {
-                let found = all.threads().get(thread).map_or(0, |thread| thread.running_nanos);
-                prop_assert_eq!(found, *nanos);
-            }
-            for cpu in all.cpus() {
-                prop_assert_eq!(cpu.busy_nanos + cpu.idle_nanos + cpu.unknown_nanos, time as u64);
-                prop_assert_eq!(cpu.busy.values().iter().sum::<u64>(), cpu.busy_nanos);
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_put_back_takes_no_time_from_anybody(
-            steps in prop::collection::vec((1i64..50, 0u32..2, 0u32..4, any::<bool>()), 0..80),
-            lost in prop::collection::vec((0u32..2, 0i64..2000, 0i64..300), 0..4),
-        ) {
-            let who = |number: u32| if number == 0 { Idle } else { Thread(number) };
-            let loss = |&(stream, begin, long): &(u32, i64, i64)| Loss {
-                stream: StreamIndex(stream),
-                cause: LossCause::Full,
-                count: None,
-                interval: Interval { begin: Some(Nanos(begin)), end: Some(Nanos(begin + long)) },
-            };
-            let losses: Vec<Loss> = lost.iter().map(loss).collect();
-            let gaps = Gaps::new(&losses, &[], |_| None);
-            let mut seen = Utilisation::new(Nanos(0), 16, gaps.clone());
-            let mut truth = Utilisation::new(Nanos(0), 16, Gaps::default());
-            let (mut time, mut running) = (0, [Idle; 2]);
-            for all in [&mut seen, &mut truth] {
-                (0..2).for_each(|cpu| all.appear(cpu, Nanos(0)));
-            }
-            for (later, cpu, to, tells) in steps {
-                time += later;
-                let from = tells.then_some(running[cpu as usize]);
-                let next = switch(time, cpu, from, Some(who(to)));
-                running[cpu as usize] = who(to);
-                truth.push(next);
-                if !gaps.touch_stream(StreamIndex(cpu), Nanos(time), Nanos(time)) {
-                    seen.push(next);
-                }
-            }
-            seen.finish(Nanos(time));
-            truth.finish(Nanos(time));
-            for (seen, truth) in seen.threads().iter().zip(truth.threads()) {
-                prop_assert!(seen.running_nanos <= truth.running_nanos);
-                prop_assert!(seen.schedule_count <= truth.schedule_count);
-                prop_assert!(losses.is_empty() <= (seen == truth));
-                prop_assert_eq!(truth.missing_count, 0);
-            }
-            for (cpu, (seen, truth)) in seen.cpus().iter().zip(truth.cpus()).enumerate() {
-                let is_exact = !gaps.touch_stream(StreamIndex(cpu as u32), Nanos(0), Nanos(time));
-                prop_assert!(seen.busy_nanos <= truth.busy_nanos);
-                prop_assert!(seen.idle_nanos <= truth.idle_nanos);
-                prop_assert!(!is_exact || seen == truth);
-            }
-        }
     }
 }

@@ -536,6 +536,7 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     assert!(machines.is_empty(), "{what}: {machines:?}");
     if who == Who::BySwitches {
         check_running(&stats, &ran(&truth), &what);
+        check_threads(&place, &stats, &what);
         threads::check(&place, &mut viewer.page(), "trace", &what);
     }
 }
@@ -598,6 +599,50 @@ fn check_running(stats: &Value, truth: &BTreeMap<u64, u64>, what: &str) {
     if !what.contains("lossy: true") {
         told.retain(|_, nanos| *nanos > 0);
         assert_eq!(&told, truth, "{what}");
+    }
+}
+
+/// Statistics of threads and of their states, the table of their states and the path of a thread say the same
+/// of how long it ran.
+fn check_threads(place: &Place, stats: &Value, what: &str) {
+    let rows = table(place, &["trace"], "thread_states");
+    for thread in stats["threads"].as_array().expect("threads") {
+        let tid = thread["tid"].as_u64().expect("a number");
+        let of_state = |state: &str| -> (u64, u64) {
+            let is_it = |row: &&BTreeMap<String, String>| {
+                row["tid"] == tid.to_string() && row["state"] == state && row["quality"] == "exact"
+            };
+            let nanos = rows.iter().filter(is_it).map(|row| row["duration"].parse::<u64>());
+            let nanos: Vec<u64> = nanos.map(|nanos| nanos.expect("nanoseconds")).collect();
+            (nanos.iter().sum(), nanos.len() as u64)
+        };
+        let (running, _) = of_state("running");
+        assert_eq!(thread["running_ns"], running, "{what}: thread {tid}");
+        let all = stats["thread_states"].as_array().expect("threads");
+        if let Some(of) = all.iter().find(|of| of["tid"] == tid) {
+            for state in ["running", "runnable", "preempted", "sleeping", "blocked", "stopped"] {
+                let told = [&of[format!("{state}_ns")], &of[format!("{state}_count")]];
+                let (nanos, count) = of_state(state);
+                assert_eq!(told, [&json!(nanos), &json!(count)], "{what}: {state} {tid}");
+            }
+        } else {
+            assert_eq!(running, 0, "{what}: thread {tid}");
+        }
+        let path = place.json(&["path", "trace", "--thread", &tid.to_string(), "--json"]);
+        // It goes over to other threads only where this one did not run.
+        let segments = path["spans"][0]["segments"].as_array().expect("segments");
+        let nanos = |one: &Value| Some(one["end_ns"].as_u64()? - one["begin_ns"].as_u64()?);
+        let own = segments.iter().filter(|one| one["tid"] == tid && one["does"] == "running");
+        let ran: u64 = own.map(|one| nanos(one).expect("nanoseconds")).sum();
+        // What runs at the end runs up to it, as far as the path is asked.
+        let is_open = |row: &&BTreeMap<String, String>| {
+            row["tid"] == tid.to_string()
+                && row["state"] == "running"
+                && row["status"] != "complete"
+        };
+        let open = rows.iter().filter(is_open).map(|row| row["duration"].parse::<u64>());
+        let open: u64 = open.map(|nanos| nanos.expect("nanoseconds")).sum();
+        assert!(ran >= running && ran <= running + open, "{what}: thread {tid} {ran} of {running}");
     }
 }
 

@@ -25,7 +25,7 @@ use crate::derived::{
     DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag, complete, half,
 };
 use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Sink};
-use crate::timelines::Timelines;
+use crate::timelines::{Schedule, Timelines};
 use crate::{ClockErrors, Successions};
 
 /// What is known of a trace before its events are read.
@@ -46,6 +46,9 @@ pub struct Known {
     /// Whether it is wanted what threads do and who has the processors. By stream, whether it alone
     /// records the switches of its processor ([`crate::facts::Facts::alone_streams`]).
     pub follows_threads: Option<Vec<bool>>,
+    /// Where they are followed and their sums are wanted ([`Deriver::take_schedule`]): with so many buckets
+    /// of the time series of a processor at most.
+    pub sum_buckets: Option<usize>,
 }
 
 /// A state that holds.
@@ -87,10 +90,11 @@ impl<E: Copy + Default> Deriver<E> {
     /// Of a recording whose facts these are.
     #[must_use]
     pub fn new(facts: &Facts, known: Known) -> Self {
-        let Known { window, is_cut, gaps, clock_errors, successions, has_own, follows_threads } =
-            known;
-        let timelines = follows_threads.map(|alone| Box::new(Timelines::new(&gaps, alone)));
+        let Known { window, is_cut, gaps, clock_errors, successions, has_own, .. } = known;
         let (begin, end) = window.unwrap_or((Nanos(i64::MIN), Nanos(i64::MAX)));
+        let timelines = known
+            .follows_threads
+            .map(|alone| Box::new(Timelines::new(begin, &gaps, alone, known.sum_buckets)));
         let mut deriver = Self {
             begin,
             is_cut,
@@ -143,6 +147,21 @@ impl<E: Copy + Default> Deriver<E> {
     #[must_use]
     pub fn threads(&self) -> &[Option<Writer>] {
         self.spans.threads()
+    }
+
+    /// How long threads and processors did what, where that is wanted ([`Known::sum_buckets`]), once
+    /// [`Deriver::finish`] has been called; once.
+    #[must_use]
+    pub fn take_schedule(&mut self) -> Schedule {
+        self.timelines.as_mut().map_or(Schedule::default(), |timelines| timelines.take_sums())
+    }
+
+    /// Something happened on a processor.
+    #[inline]
+    pub fn appears(&mut self, cpu: u32, time: Nanos) {
+        if let Some(timelines) = &mut self.timelines {
+            timelines.appears(cpu, time);
+        }
     }
 
     /// Whether runs came in an order in which spans cannot be told.
@@ -441,9 +460,6 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         self.close(kinds, ended, sink);
-        if let Some(timelines) = &mut self.timelines {
-            timelines.finish(kinds, ended, sink);
-        }
     }
 
     /// What is open when the recordings so far have ended.
@@ -469,6 +485,9 @@ impl<E: Copy + Default> Deriver<E> {
             let until = ended.map_or(of.told, |ended| ended.max(of.told));
             sink.state_ends(*place, until, self.is_told(kinds, place.0, of.told, until));
             sink.state(kinds, &self.interval(kinds, *place, of, until, false));
+        }
+        if let Some(timelines) = &mut self.timelines {
+            timelines.finish(kinds, ended, sink);
         }
     }
 

@@ -19,4 +19,4 @@ pub use clock_errors::ClockErrors;
 pub use derived::{DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag};
 pub use deriver::{Deriver, Deriving, Known};
 pub use successions::Successions;
-pub use timelines::{CpuInterval, ThreadStateInterval};
+pub use timelines::{CpuInterval, Schedule, ThreadStateInterval};

@@ -2,12 +2,9 @@
 //! What threads do and who has the processors, from switches and wake-ups: each stretch with the events
 //! at both of its ends.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use lateralis_analysis::{
-    Comes, Gaps, Leaves, Numbering, Occupancy, Occupant, Stretch, Switch, ThreadInterval,
-    ThreadState, ThreadStates,
+    CpuTime, Gaps, Numbering, Occupant, ScheduleSums, Scheduling, Stretch, Switch, ThreadInterval,
+    ThreadState, ThreadTime, ThreadTimes,
 };
 use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
@@ -31,14 +28,18 @@ pub struct ThreadStateInterval<E = ()> {
     pub end: Nanos,
     /// Of a thread that runs, the processor.
     pub cpu: Option<u32>,
-    /// Of one that was woken and waits for a processor, who woke it.
-    pub woken_by: Option<Waker>,
+    /// Of one that was woken and waits for a processor: who woke it, and which moment of that began it.
+    pub woken: Option<(Waker, WakeMoment)>,
     /// The switch or wake-up that put it into this state.
     pub begun_by: E,
     /// The one that ended it; `None`: the recording ended.
     pub ended_by: Option<E>,
     /// The stream of the event that said so last.
     pub stream: StreamIndex,
+    /// Whether it ended when the thread came to a processor.
+    pub comes_to_cpu: bool,
+    /// Of one whose state is not known: whether it had no processor all the time.
+    pub is_off_cpu: bool,
     /// How far the length can be trusted.
     pub quality: Quality,
 }
@@ -60,13 +61,59 @@ pub struct CpuInterval<E = ()> {
     pub quality: Quality,
 }
 
+/// How long threads and processors did what.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    sums: Option<Box<ScheduleSums>>,
+    tids: Vec<u32>,
+    cpus: Vec<u32>,
+}
+
+impl Schedule {
+    /// Processors and their times.
+    pub fn cpus(&self) -> impl Iterator<Item = (u32, &CpuTime)> {
+        let times = self.sums.iter().flat_map(|sums| sums.utilisation.cpus());
+        self.cpus.iter().copied().zip(times)
+    }
+
+    /// Threads that came to processors or left them.
+    pub fn ran(&self) -> impl Iterator<Item = (u32, &ThreadTime)> {
+        let times = self.sums.iter().flat_map(|sums| sums.utilisation.threads());
+        self.tids.iter().copied().zip(times)
+    }
+
+    /// Threads and their times in each state.
+    pub fn states(&self) -> impl Iterator<Item = (u32, &ThreadTimes)> {
+        let times = self.sums.iter().flat_map(|sums| sums.threads.threads());
+        self.tids.iter().copied().zip(times)
+    }
+
+    /// Wake-ups of threads that were awake.
+    #[must_use]
+    pub fn needless_wakes(&self) -> u64 {
+        self.sums.as_ref().map_or(0, |sums| sums.needless_wakes)
+    }
+
+    /// A thread that a time names.
+    #[must_use]
+    pub fn tid(&self, thread: u32) -> Option<u32> {
+        self.tids.get(thread as usize).copied()
+    }
+
+    /// A processor that a time names.
+    #[must_use]
+    pub fn cpu(&self, cpu: u32) -> Option<u32> {
+        self.cpus.get(cpu as usize).copied()
+    }
+}
+
 /// What is remembered of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Thread<E> {
     /// The event that put it into its state; `None` where nothing is known.
     begun_by: Option<E>,
-    /// Who woke it last.
-    waker: Option<Waker>,
+    /// Who woke it, if that did.
+    woken: Option<(Waker, WakeMoment)>,
 }
 
 /// What is remembered of a processor: who came, when, by which event.
@@ -77,12 +124,13 @@ type Came<E> = (Option<u32>, Nanos, E);
 /// Cost: constant for each switch and wake-up. Memory: by threads and processors.
 #[derive(Debug)]
 pub struct Timelines<E> {
-    states: ThreadStates,
-    occupancy: Occupancy,
+    scheduling: Scheduling,
     threads: Numbering<u32>,
     cpus: Numbering<u32>,
-    of_threads: HashMap<u32, Thread<E>, RandomState>,
-    came: HashMap<u32, Came<E>, RandomState>,
+    /// By thread.
+    of_threads: Vec<Thread<E>>,
+    /// By processor.
+    came: Vec<Option<Came<E>>>,
     /// Streams that alone record the switches of their processor: losses of others do not matter to it.
     alone: Vec<bool>,
     stream: StreamIndex,
@@ -90,14 +138,14 @@ pub struct Timelines<E> {
 }
 
 impl<E: Copy + Default> Timelines<E> {
-    pub(crate) fn new(gaps: &Gaps, alone: Vec<bool>) -> Self {
+    /// From a moment on; with sums that have so many buckets of a time series at most, where they are wanted.
+    pub(crate) fn new(begin: Nanos, gaps: &Gaps, alone: Vec<bool>, sums: Option<usize>) -> Self {
         Self {
-            states: ThreadStates::with_intervals(gaps.clone()),
-            occupancy: Occupancy::new(Nanos(i64::MIN), gaps.clone()),
+            scheduling: Scheduling::new(begin, gaps, sums),
             threads: Numbering::default(),
             cpus: Numbering::default(),
-            of_threads: HashMap::default(),
-            came: HashMap::default(),
+            of_threads: Vec::new(),
+            came: Vec::new(),
             alone,
             stream: StreamIndex(0),
             ended: Vec::new(),
@@ -105,12 +153,40 @@ impl<E: Copy + Default> Timelines<E> {
     }
 
     pub(crate) fn set_gaps(&mut self, gaps: &Gaps) {
-        self.states.set_gaps(gaps.clone());
-        self.occupancy.set_gaps(gaps.clone());
+        self.scheduling.set_gaps(gaps);
     }
 
     pub(crate) fn set_alone_streams(&mut self, alone: Vec<bool>) {
         self.alone = alone;
+    }
+
+    fn cpu(&mut self, cpu: u32) -> Option<u32> {
+        let has_room = self.cpus.len() < CPUS_MAX || self.cpus.known(&cpu).is_some();
+        has_room.then(|| self.cpus.number(cpu))
+    }
+
+    /// Something happened on a processor.
+    #[inline]
+    pub(crate) fn appears(&mut self, cpu: u32, time: Nanos) {
+        if let Some(cpu) = self.cpu(cpu) {
+            self.scheduling.appear(cpu, time);
+        }
+    }
+
+    /// The sums, where they are wanted, of what has ended; from now on there are none.
+    pub(crate) fn take_sums(&mut self) -> Schedule {
+        let things = |of: &Numbering<u32>| of.things().to_vec();
+        let sums = self.scheduling.take_sums();
+        Schedule { sums, tids: things(&self.threads), cpus: things(&self.cpus) }
+    }
+
+    fn of_thread(&mut self, thread: u32) -> &mut Thread<E> {
+        let index = thread as usize;
+        if index >= self.of_threads.len() {
+            let new = || Thread { begun_by: None, woken: None };
+            self.of_threads.resize_with(index + 1, new);
+        }
+        &mut self.of_threads[index]
     }
 
     /// Takes a switch or a wake-up; of another fact nothing follows.
@@ -123,11 +199,7 @@ impl<E: Copy + Default> Timelines<E> {
     ) {
         match *fact {
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole } => {
-                let Some(cpu) = at.cpu else { return };
-                if self.cpus.len() >= CPUS_MAX && self.cpus.known(&cpu).is_none() {
-                    return;
-                }
-                let cpu = self.cpus.number(cpu);
+                let Some(cpu) = at.cpu.and_then(|cpu| self.cpu(cpu)) else { return };
                 let event = sink.event(kinds, at, fact);
                 self.stream = at.stream;
                 let from = (from, leaving, from_is_whole);
@@ -138,16 +210,19 @@ impl<E: Copy + Default> Timelines<E> {
                 let thread = self.threads.number(tid);
                 let event = sink.event(kinds, at, fact);
                 self.stream = at.stream;
-                // The moment at which it begins has the waker.
-                if moment.is_begin() {
-                    let new = Thread { begun_by: None, waker: None };
-                    self.of_threads.entry(thread).or_insert(new).waker = Some(waker);
+                let is_ready = match moment == WakeMoment::BeginOfNew {
+                    true => {
+                        self.scheduling.made(at.time, thread);
+                        true
+                    }
+                    false => self.scheduling.wake(at.time, thread),
+                };
+                // Of several that wake a thread it is the first who makes it ready.
+                let woken = is_ready.then_some((thread, (waker, moment)));
+                self.end_states(kinds, Some(event), woken, sink);
+                if let Some((_, woken)) = woken {
+                    self.of_thread(thread).woken = Some(woken);
                 }
-                match moment == WakeMoment::BeginOfNew {
-                    true => self.states.made(at.time, thread),
-                    false => self.states.wake(at.time, thread),
-                }
-                self.end_states(kinds, Some(event), sink);
                 self.begin_state(thread, event, sink);
             }
             _ => {}
@@ -168,20 +243,20 @@ impl<E: Copy + Default> Timelines<E> {
         let mut number = |tid: u32| (tid != 0).then(|| self.threads.number(tid));
         let (leaver, comer) = (number(from), number(to));
         let occupant = |thread: Option<u32>| thread.map_or(Occupant::Idle, Occupant::Thread);
-        let stretch = self.occupancy.switch(Switch {
-            time: at.time,
-            cpu,
-            stream: self.alone.get(at.stream.0 as usize).filter(|is| **is).map(|_| at.stream),
-            from: Some(occupant(leaver)),
-            to: Some(occupant(comer)),
-            is_since_last: from_is_whole,
-        });
+        let stretch = self.scheduling.switch(
+            &Switch {
+                time: at.time,
+                cpu,
+                stream: self.alone.get(at.stream.0 as usize).filter(|is| **is).map(|_| at.stream),
+                from: occupant(leaver),
+                to: occupant(comer),
+                to_is_whole,
+                is_since_last: from_is_whole,
+            },
+            leaving.goes_into(),
+        );
         self.leave_cpu(kinds, &stretch, sink);
-        let goes_into = leaving.goes_into();
-        let leaves = Leaves { thread: leaver, goes_into, is_whole: from_is_whole };
-        let comes = Comes { thread: comer, is_whole: to_is_whole };
-        self.states.switch(at.time, cpu, leaves, comes);
-        self.end_states(kinds, Some(event), sink);
+        self.end_states(kinds, Some(event), None, sink);
         for thread in [leaver, comer].into_iter().flatten() {
             self.begin_state(thread, event, sink);
         }
@@ -190,7 +265,11 @@ impl<E: Copy + Default> Timelines<E> {
         let begin = at.time;
         let quality = Quality::Unknown;
         let comes = CpuInterval { cpu: number, tid, begin, end: None, begun_by: event, quality };
-        self.came.insert(cpu, (tid, at.time, sink.cpu_interval_begins(&comes)));
+        let index = cpu as usize;
+        if index >= self.came.len() {
+            self.came.resize(index + 1, None);
+        }
+        self.came[index] = Some((tid, at.time, sink.cpu_interval_begins(&comes)));
     }
 
     /// Hands on who had a processor until now.
@@ -200,7 +279,8 @@ impl<E: Copy + Default> Timelines<E> {
         stretch: &Stretch,
         sink: &mut S,
     ) {
-        let Some((tid, begin, begun_by)) = self.came.remove(&stretch.cpu) else { return };
+        let came = self.came.get_mut(stretch.cpu as usize).and_then(Option::take);
+        let Some((tid, begin, begun_by)) = came else { return };
         let cpu = self.cpus.things().get(stretch.cpu as usize).copied().unwrap_or(0);
         let is_known = stretch.occupant.is_some();
         let quality = if is_known { Quality::Exact } else { Quality::Unknown };
@@ -208,18 +288,23 @@ impl<E: Copy + Default> Timelines<E> {
         sink.cpu_interval(kinds, &CpuInterval { cpu, tid, begin, end, begun_by, quality });
     }
 
-    /// Hands on the states that have ended, by an event or with the recording.
+    /// Hands on the states that have ended, by an event or with the recording; with the thread that was
+    /// woken now, by whom.
     fn end_states<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
         ended_by: Option<E>,
+        now_woken: Option<(u32, (Waker, WakeMoment))>,
         sink: &mut S,
     ) {
         let mut ended = std::mem::take(&mut self.ended);
-        ended.extend(self.states.take());
-        for ThreadInterval { thread, state, begin, end, cpu, has_ended } in ended.drain(..) {
-            let known = self.of_threads.get_mut(&thread);
-            let (begun_by, waker) = known.map_or((None, None), |of| (of.begun_by.take(), of.waker));
+        ended.extend(self.scheduling.take());
+        for (index, interval) in ended.iter().enumerate() {
+            let ThreadInterval { thread, state, begin, end, cpu, has_ended, .. } = *interval;
+            let of = self.of_thread(thread);
+            let begun_by = of.begun_by.take();
+            let next = now_woken.filter(|(woken, _)| *woken == thread).map(|(_, by)| by);
+            let woken = std::mem::replace(&mut of.woken, next);
             let quality = match (state, has_ended) {
                 (None, _) => Quality::Unknown,
                 (Some(_), true) => Quality::Exact,
@@ -231,26 +316,29 @@ impl<E: Copy + Default> Timelines<E> {
                 begin,
                 end,
                 cpu: cpu.and_then(|cpu| self.cpus.things().get(cpu as usize).copied()),
-                woken_by: waker.filter(|_| state == Some(ThreadState::Runnable)),
-                begun_by: begun_by.unwrap_or_default(),
+                woken,
+                begun_by: begun_by.or(ended_by).unwrap_or_default(),
                 ended_by: ended_by.filter(|_| has_ended),
                 stream: self.stream,
+                comes_to_cpu: interval.comes_to_cpu,
+                is_off_cpu: interval.is_off_cpu,
                 quality,
             };
             sink.thread_state(kinds, &interval);
             // One that turned into another state without being named by the event goes on in it.
-            if let Some(event) = ended_by {
+            let goes_on = ended[index + 1..].iter().any(|next| next.thread == thread);
+            if let Some(event) = ended_by.filter(|_| !goes_on) {
                 self.begin_state(thread, event, sink);
             }
         }
+        ended.clear();
         self.ended = ended;
     }
 
     /// Hands on that a thread is in another state by an event, if it is.
     fn begin_state<S: DerivedSink<Event = E>>(&mut self, thread: u32, event: E, sink: &mut S) {
-        let Some((state, begin, cpu)) = self.states.now(thread) else { return };
-        let new = Thread { begun_by: None, waker: None };
-        let of = self.of_threads.entry(thread).or_insert(new);
+        let Some((state, begin, cpu)) = self.scheduling.now(thread) else { return };
+        let of = *self.of_thread(thread);
         if of.begun_by.is_some() {
             return;
         }
@@ -260,16 +348,18 @@ impl<E: Copy + Default> Timelines<E> {
             begin,
             end: begin,
             cpu: cpu.and_then(|cpu| self.cpus.things().get(cpu as usize).copied()),
-            woken_by: of.waker.filter(|_| state == Some(ThreadState::Runnable)),
+            woken: of.woken,
             begun_by: event,
             ended_by: None,
             stream: self.stream,
+            comes_to_cpu: false,
+            is_off_cpu: false,
             quality: Quality::Unknown,
         };
-        of.begun_by = Some(sink.thread_state_begins(&interval));
+        self.of_thread(thread).begun_by = Some(sink.thread_state_begins(&interval));
     }
 
-    /// The recording has ended, with its last event then.
+    /// The recording has ended, with its last event then; another may begin.
     pub(crate) fn finish<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -277,13 +367,12 @@ impl<E: Copy + Default> Timelines<E> {
         sink: &mut S,
     ) {
         if let Some(ended) = ended {
-            self.states.finish(ended);
-            self.end_states(kinds, None, sink);
+            self.scheduling.finish(ended);
+            self.end_states(kinds, None, None, sink);
         }
-        let mut open: Vec<_> = self.came.drain().collect();
-        open.sort_by_key(|(cpu, _)| *cpu);
-        for (cpu, (tid, begin, begun_by)) in open {
-            let cpu = self.cpus.things().get(cpu as usize).copied().unwrap_or(0);
+        let open = std::mem::take(&mut self.came).into_iter().enumerate();
+        for (cpu, (tid, begin, begun_by)) in open.filter_map(|(cpu, came)| Some((cpu, came?))) {
+            let cpu = self.cpus.things().get(cpu).copied().unwrap_or(0);
             let quality = Quality::Unknown;
             sink.cpu_interval(
                 kinds,

@@ -127,6 +127,7 @@ impl<'a> Chosen<'a> {
             successions: self.successions.clone(),
             has_own,
             follows_threads: Some(facts.alone_streams(&self.streams)),
+            sum_buckets: None,
         };
         Deriver::new(facts, known)
     }

@@ -5,6 +5,9 @@
 //! Four bytes are an event: what happens, who does it and where, a value, and how much later.
 //! From a byte above 0xe0 in the first place to the next such of the same processor its events
 //! are lost. The bytes before the first event choose a window of time.
+//!
+//! Where events are lost no thread is on two processors at once: of a lost switch nothing could say that it
+//! contradicts the others. Where none are, switches contradict each other as they like.
 
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{
@@ -69,6 +72,7 @@ pub fn read(input: &[u8]) -> Happenings {
     let mut lost: [Option<(Option<i64>, u64)>; CPUS] = [None; CPUS];
     let mut last: [Option<i64>; CPUS] = [None; CPUS];
     let mut time = 0;
+    let is_lossy = rest.chunks_exact(4).any(|bytes| bytes[0] > 0xe0);
     for bytes in rest.chunks_exact(4) {
         // No two at once: which of them came first would be anybody's guess.
         time += 1 + i64::from(bytes[3]);
@@ -88,7 +92,15 @@ pub fn read(input: &[u8]) -> Happenings {
         let tid = u32::from(bytes[1] & 7);
         let writer = (bytes[1] & 0x80 == 0).then_some(Writer { pid: tid / 3, tid });
         let class = u32::from(bytes[0]) % CLASSES.len() as u32;
-        let step = Step { class, cpu, writer, value: bytes[2], time };
+        let is_elsewhere = |to: u64| {
+            let others = running[0].iter().enumerate().filter(|(other, _)| *other != cpu);
+            to != 0 && others.map(|(_, thread)| *thread).any(|thread| thread == to)
+        };
+        let value = match class == SWITCH && is_lossy && is_elsewhere(number(bytes[2])) {
+            true => 0,
+            false => bytes[2],
+        };
+        let step = Step { class, cpu, writer, value, time };
         add(&mut all, &step, &mut running[0]);
         match &mut lost[cpu] {
             Some((_, count)) => *count += 1,

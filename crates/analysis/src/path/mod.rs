@@ -14,7 +14,7 @@
 //! ```
 //!
 //! What is known of a thread: with switches of processors, when it ran, was ready and was
-//! blocked, and who woke it; without, only its waits whose end somebody else is known to have
+//! blocked, and who woke it ([`Did`]); without, only its waits whose end somebody else is known to have
 //! caused ([`Wait`]): a lock that was released, a message that was sent.
 //!
 //! Kernels over plain numbers: threads and names are indices of the caller. Input may be of any
@@ -29,8 +29,7 @@ mod threads;
 mod waits;
 mod walk;
 
-pub use scene::{
-    Busy, Leaves, Message, Named, Occupant, Occupied, Scene, SceneBuilder, Switch, Wake, WokenBy,
-};
+pub use scene::{Busy, Message, Named, Occupant, Occupied, Scene, SceneBuilder, WokenBy};
+pub use threads::{Did, State};
 pub use waits::{Hold, Wait, Waiting, causes};
 pub use walk::{Doing, Path, Segment, Share, shares};

@@ -4,32 +4,8 @@
 use lateralis_units::Nanos;
 
 use super::labels::Labels;
-use super::threads::{Change, states};
+use super::threads::{Change, Did, states};
 use super::waits::Wait;
-
-/// What a thread that leaves its processor goes into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leaves {
-    /// It could run on.
-    Ready,
-    /// It waits for something.
-    Blocked,
-}
-
-/// A processor goes from one thread to another; `None` is idleness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switch {
-    /// When.
-    pub time: Nanos,
-    /// Which processor.
-    pub cpu: u32,
-    /// Who leaves.
-    pub from: Option<u32>,
-    /// Into what.
-    pub leaves: Leaves,
-    /// Who comes.
-    pub to: Option<u32>,
-}
 
 /// Who makes a thread ready to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,17 +18,6 @@ pub enum WokenBy {
     Likely(u32),
     /// Whether it was a thread is not known.
     Unknown,
-}
-
-/// A thread is made ready to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wake {
-    /// When.
-    pub time: Nanos,
-    /// By whom.
-    pub by: WokenBy,
-    /// Which thread.
-    pub wakee: u32,
 }
 
 /// A named stretch of what a thread does.
@@ -141,10 +106,8 @@ pub struct Occupied {
 /// What goes into a [`Scene`], in any order.
 #[derive(Debug, Clone, Default)]
 pub struct SceneBuilder {
-    /// Switches of processors.
-    pub switches: Vec<Switch>,
-    /// Wakes.
-    pub wakes: Vec<Wake>,
+    /// What threads did.
+    pub did: Vec<Did>,
     /// Named stretches of threads.
     pub named: Vec<Named>,
     /// Interrupts.
@@ -230,7 +193,7 @@ impl SceneBuilder {
         Scene {
             occupied,
             woken_for,
-            states: states(thread_count, &self.switches, &self.wakes),
+            states: states(thread_count, self.did),
             labels: named.iter().map(|spans| Labels::new(spans)).collect(),
             busy: busy.iter().map(|spans| Labels::new(spans)).collect(),
             waits,

@@ -16,6 +16,10 @@ fn named(thread: u32, begin: i64, end: i64, what: u32) -> Named {
     Named { thread, begin: Nanos(begin), end: Nanos(end), what }
 }
 
+fn did(thread: u32, begin: i64, end: i64, state: State, woken_by: Option<WokenBy>) -> Did {
+    Did { thread, begin: Nanos(begin), end: Nanos(end), state, woken_by }
+}
+
 fn waiting(thread: u32, begin: i64, end: i64, object: Option<u64>) -> Waiting {
     let (begin, end) = (Nanos(begin), Nanos(end));
     Waiting { thread, begin, end, what: LOCK_WAIT, family: 0, object }
@@ -96,20 +100,18 @@ fn a_message_leads_to_its_sender_and_back() {
 }
 
 #[test]
-fn switches_and_wakes_tell_running_ready_and_blocked() {
-    let switch = |time, cpu, from, leaves, to| Switch { time: Nanos(time), cpu, from, leaves, to };
+fn the_path_goes_through_what_threads_did() {
+    let (runs, ready, waits) = (State::Running(0), State::Ready, State::Blocked);
     let builder = SceneBuilder {
-        switches: vec![
-            switch(20, 0, Some(0), Leaves::Blocked, None),
-            switch(75, 0, Some(2), Leaves::Ready, Some(0)),
-            switch(90, 0, Some(0), Leaves::Ready, Some(2)),
-            switch(95, 0, Some(2), Leaves::Ready, Some(0)),
-            switch(30, 1, None, Leaves::Ready, Some(1)),
-            switch(120, 0, Some(0), Leaves::Blocked, None),
-        ],
-        wakes: vec![
-            Wake { time: Nanos(60), by: WokenBy::Thread(1), wakee: 0 },
-            Wake { time: Nanos(25), by: WokenBy::Interrupt, wakee: 1 },
+        did: vec![
+            did(0, 0, 20, runs, None),
+            did(0, 20, 60, waits, None),
+            did(0, 60, 75, ready, Some(WokenBy::Thread(1))),
+            did(0, 75, 90, runs, None),
+            did(0, 90, 95, ready, None),
+            did(0, 95, 120, runs, None),
+            did(1, 25, 30, ready, Some(WokenBy::Interrupt)),
+            did(1, 30, 75, State::Running(1), None),
         ],
         busy: vec![Busy { cpu: 1, begin: Nanos(40), end: Nanos(45), what: TIMER }],
         named: vec![named(0, 10, 80, READ)],
@@ -129,17 +131,33 @@ fn switches_and_wakes_tell_running_ready_and_blocked() {
 }
 
 #[test]
+fn what_a_thread_did_where_nothing_says_so_is_not_guessed() {
+    let builder = SceneBuilder {
+        did: vec![
+            did(0, 10, 20, State::Running(0), None),
+            // Switches are missing, and then it is woken.
+            did(0, 40, 40, State::Ready, Some(WokenBy::Thread(1))),
+            did(0, 40, 50, State::Running(0), None),
+            did(1, 30, 35, State::Ready, Some(WokenBy::Interrupt)),
+        ],
+        ..SceneBuilder::default()
+    };
+    let path = builder.build(2, 1).path(0, Nanos(0), Nanos(60));
+    let expected = "0 unknown - - 0-10, 0 running - - 10-20, 0 unknown - - 20-40, \
+         0 running - - 40-50, 0 unknown - - 50-60";
+    assert_eq!(text(&path), expected);
+}
+
+#[test]
 fn a_wait_whose_end_is_not_known_to_be_of_a_thread_is_the_own_time_of_who_waits() {
-    let (from, to) = (Some(0), Some(0));
-    let leaves = Leaves::Blocked;
     for by in [Some(WokenBy::Unknown), Some(WokenBy::Interrupt), None] {
         let builder = SceneBuilder {
-            switches: vec![
-                Switch { time: Nanos(0), cpu: 0, from: None, leaves, to },
-                Switch { time: Nanos(10), cpu: 0, from, leaves, to: Some(1) },
-                Switch { time: Nanos(70), cpu: 0, from: Some(1), leaves: Leaves::Ready, to },
+            did: vec![
+                did(0, 0, 10, State::Running(0), None),
+                did(0, 10, 60, State::Blocked, None),
+                did(0, 60, 70, State::Ready, by),
+                did(0, 70, 90, State::Running(0), None),
             ],
-            wakes: by.into_iter().map(|by| Wake { time: Nanos(60), by, wakee: 0 }).collect(),
             named: vec![named(0, 5, 80, READ)],
             ..SceneBuilder::default()
         };
@@ -181,17 +199,21 @@ fn a_span_of_no_length_or_of_nobody_has_no_path() {
 fn scenes() -> impl Strategy<Value = SceneBuilder> {
     let time = || (0i64..60).prop_map(Nanos);
     let thread = || 0u32..5;
-    let leaves = || prop_oneof![Just(Leaves::Ready), Just(Leaves::Blocked)];
-    let switches =
-        (time(), 0u32..3, proptest::option::of(thread()), leaves(), proptest::option::of(thread()))
-            .prop_map(|(time, cpu, from, leaves, to)| Switch { time, cpu, from, leaves, to });
     let by = prop_oneof![
         thread().prop_map(WokenBy::Thread),
         thread().prop_map(WokenBy::Likely),
         Just(WokenBy::Interrupt),
         Just(WokenBy::Unknown)
     ];
-    let wakes = (time(), by, thread()).prop_map(|(time, by, wakee)| Wake { time, by, wakee });
+    let state = prop_oneof![
+        (0u32..3).prop_map(State::Running),
+        Just(State::Ready),
+        Just(State::Blocked),
+        Just(State::Unknown)
+    ];
+    let did = (thread(), time(), time(), state, proptest::option::of(by)).prop_map(
+        |(thread, begin, end, state, woken_by)| Did { thread, begin, end, state, woken_by },
+    );
     let spans = (thread(), time(), time(), 0u32..4).prop_map(|(thread, begin, end, what)| Named {
         thread,
         begin,
@@ -217,15 +239,13 @@ fn scenes() -> impl Strategy<Value = SceneBuilder> {
     );
     let many = |max: usize| 0..max;
     (
-        prop::collection::vec(switches, many(24)),
-        prop::collection::vec(wakes, many(16)),
+        prop::collection::vec(did, many(40)),
         prop::collection::vec(spans, many(12)),
         prop::collection::vec(busy, many(6)),
         prop::collection::vec(waits, many(16)),
     )
-        .prop_map(|(switches, wakes, named, busy, waits)| SceneBuilder {
-            switches,
-            wakes,
+        .prop_map(|(did, named, busy, waits)| SceneBuilder {
+            did,
             named,
             busy,
             waits,
@@ -236,11 +256,11 @@ fn scenes() -> impl Strategy<Value = SceneBuilder> {
 #[test]
 fn who_ran_instead_of_a_thread_that_could_is_named() {
     let occupied = |time, by| Occupied { time: Nanos(time), cpu: 1, by };
-    let switch = |time, from, leaves, to| Switch { time: Nanos(time), cpu: 1, from, leaves, to };
     let builder = SceneBuilder {
-        switches: vec![
-            switch(10, Some(0), Leaves::Ready, Some(1)),
-            switch(90, None, Leaves::Ready, Some(0)),
+        did: vec![
+            did(0, 0, 10, State::Running(1), None),
+            did(0, 10, 90, State::Ready, None),
+            did(0, 90, 100, State::Running(1), None),
         ],
         occupied: vec![
             occupied(10, Occupant::Thread(1)),

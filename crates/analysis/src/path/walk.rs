@@ -30,7 +30,7 @@ pub enum Doing {
     Resuming,
     /// A message is under way to it.
     InFlight,
-    /// Whether it runs or waits is not known: there are no events of the scheduler.
+    /// Whether it runs or waits is not known: there are no events of the scheduler, or not all.
     Active,
 }
 
@@ -170,18 +170,14 @@ impl Walk<'_> {
         let scene = self.scene;
         let states = &scene.states[thread];
         if states.is_empty() {
-            let (since, wait) = self.wait_before(thread);
-            let floor = floor.max(since);
-            match wait {
-                Some(wait) => self.wait(floor, &wait),
-                None => self.emit(floor, Doing::Active, None),
-            }
+            self.unknown(thread, floor);
             return;
         }
         let index = states.partition_point(|change| change.time < self.at).saturating_sub(1);
         let (change, next) = (states[index], states.get(index + 1));
         let floor = floor.max(change.time);
         match change.state {
+            State::Unknown => self.unknown(thread, floor),
             State::Running(cpu) => self.emit(floor, Doing::Running, Some(cpu)),
             State::Ready => {
                 self.next_cpu = match next.map(|next| next.state) {
@@ -219,6 +215,16 @@ impl Walk<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Goes back to `floor` where nothing says whether the thread ran.
+    fn unknown(&mut self, thread: usize, floor: Nanos) {
+        let (since, wait) = self.wait_before(thread);
+        let floor = floor.max(since);
+        match wait {
+            Some(wait) => self.wait(floor, &wait),
+            None => self.emit(floor, Doing::Active, None),
         }
     }
 

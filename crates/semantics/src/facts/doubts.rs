@@ -72,8 +72,11 @@ impl Doubts {
         let Some(cpu) = at.cpu.filter(|_| self.has_switches && !at.is_told) else {
             return false;
         };
-        let since = self.switched.get(&cpu).copied().unwrap_or(self.begin);
-        !gaps.is_empty() && gaps.between(since.min(at.time), at.time)
+        !gaps.is_empty()
+            && match self.switched.get(&cpu) {
+                Some(since) => gaps.between((*since).min(at.time), at.time),
+                None => gaps.since(self.begin.min(at.time), at.time),
+            }
     }
 
     /// The fact as far as it is certain: `None` if it says nothing without its thread. A

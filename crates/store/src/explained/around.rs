@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Everything around one span, as the kernel of critical paths wants it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use lateralis_analysis::path::{
-    Busy, Doing, Hold, Leaves, Message, Named, Occupant, Occupied, Path, Scene, SceneBuilder,
-    Segment, Share, Switch, Waiting, Wake, WokenBy, causes, shares,
+    Busy, Did, Doing, Hold, Message, Named, Occupant, Occupied, Path, Scene, SceneBuilder, Segment,
+    Share, State, Waiting, WokenBy, causes, shares,
 };
-use lateralis_analysis::{Numbering, Span};
+use lateralis_analysis::{Numbering, Span, ThreadState};
 use lateralis_model::role::KEY_CPU;
 use lateralis_model::{Damage, Event, Interval, Quality, Trace};
-use lateralis_semantics::{DerivedFlow, DerivedSink, DerivedSpan, SpanStatus};
+use lateralis_semantics::{
+    CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, SpanStatus, ThreadStateInterval,
+};
 use lateralis_units::Nanos;
 
 use super::found::Found;
 use super::locks::{Locks, Part, object};
 use crate::chosen::Chosen;
-use crate::facts::{At, Fact, Facts, Kind, Kinds, Leaving, Waker};
+use crate::facts::{At, Fact, Facts, Kind, Kinds, Waker};
 
 /// A path with the names of everything in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,11 +85,6 @@ struct Gathering<'a> {
     things: HashSet<u32>,
     /// Since when each thread may have been waiting, seen from its last event.
     idle_since: HashMap<u32, Nanos>,
-    /// The last switch of each thread before the beginning.
-    before: BTreeMap<u32, Switch>,
-    /// The last that is known of each processor: who had it before the beginning, or where in the scene
-    /// that is told; and which thread came.
-    last_occupied: HashMap<u32, (Occupied, Option<usize>, u32)>,
     /// Interrupts that each processor is in the midst of: since when, and the name.
     interrupts: HashMap<u32, Vec<(Nanos, u32, u32)>>,
     /// What a device completed last on each processor.
@@ -145,8 +142,10 @@ impl Explained {
         deriver.finish(facts.kinds(), Some(end), &mut gathering);
         let inside = events.damage();
         let damage: Vec<Damage> = chosen.source.damage().iter().cloned().chain(inside).collect();
-        gathering.finish();
-        let cpus = gathering.builder.switches.iter().map(|switch| switch.cpu as usize + 1).max();
+        let things = std::mem::take(&mut gathering.things);
+        gathering.builder.named.retain(|named| !things.contains(&named.what));
+        let cpus =
+            gathering.builder.occupied.iter().map(|occupied| occupied.cpu as usize + 1).max();
         let mut waits = known_causes(&gathering.waitings, &gathering.holds);
         waits.append(&mut gathering.builder.waits);
         gathering.builder.waits = waits;
@@ -157,8 +156,9 @@ impl Explained {
         let gaps = chosen.gaps(&damage);
         let since = chosen.ends().0.min(begin);
         let is_waker_unknown = path.is_doubtful;
-        let is_missing = !found.is_certain || gaps.between(since, end);
-        let is_exact = !is_missing && !is_waker_unknown;
+        let is_missing = !found.is_certain || gaps.since(since, end);
+        let is_by_one_clock = found.unsure_by_clocks.is_none();
+        let is_exact = !is_missing && !is_waker_unknown && is_by_one_clock;
         let name = |tid: &u32| {
             let told = facts.threads().get(*tid).and_then(|thread| thread.name.clone());
             (*tid, told.or_else(|| chosen.names.threads.get(tid).cloned()))
@@ -231,8 +231,6 @@ impl<'a> Gathering<'a> {
             open: HashMap::new(),
             things: HashSet::new(),
             idle_since: HashMap::new(),
-            before: BTreeMap::new(),
-            last_occupied: HashMap::new(),
             interrupts: HashMap::new(),
             completed: HashMap::new(),
             labels: Vec::new(),
@@ -410,85 +408,14 @@ impl<'a> Gathering<'a> {
         self.builder.waits.extend(message.wait());
     }
 
-    fn switch(&mut self, at: &At, from: Option<u32>, leaving: Leaving, to: Option<u32>) {
-        let Some(cpu) = at.cpu else {
-            return;
-        };
-        let thread = |tids: &mut Numbering<u32>, tid: Option<u32>| {
-            tid.filter(|tid| *tid != 0).map(|tid| tids.number(tid))
-        };
-        let leaves = match leaving {
-            Leaving::Preempted => Leaves::Ready,
-            _ => Leaves::Blocked,
-        };
-        let (old, new) = (thread(&mut self.tids, from), thread(&mut self.tids, to));
-        let switch = Switch { time: at.time, cpu, from: old, leaves, to: new };
-        if at.time >= self.begin {
-            self.builder.switches.push(switch);
-            return;
-        }
-        for number in [old, new].into_iter().flatten() {
-            self.before.insert(number, switch);
-        }
-    }
-
-    /// Who has a processor from now on.
-    fn occupy(&mut self, at: &At, from: u32, to: u32, is_whole: bool) {
-        let Some(cpu) = at.cpu else { return };
-        // If another leaves than came, switches are missing in between.
-        if let Some((_, Some(index), came)) = self.last_occupied.get(&cpu)
-            && *came != from
-            && let Some(of) = self.builder.occupied.get_mut(*index)
-        {
-            of.by = Occupant::Unknown;
-        }
-        let by = match (to, is_whole) {
-            (0, _) => Occupant::Idle,
-            (to, true) => Occupant::Thread(self.tids.number(to)),
-            (_, false) => Occupant::Unknown,
-        };
-        let now = Occupied { time: at.time, cpu, by };
-        let mut index = None;
-        if at.time >= self.begin {
-            if let Some((before, None, came)) = self.last_occupied.get(&cpu) {
-                let by = if *came == from { before.by } else { Occupant::Unknown };
-                self.builder.occupied.push(Occupied { by, ..*before });
-            }
-            index = Some(self.builder.occupied.len());
-            self.builder.occupied.push(now);
-        }
-        self.last_occupied.insert(cpu, (now, index, to));
-    }
-
-    fn wake(&mut self, at: &At, waker: Waker, wakee: u32) {
-        let by = match waker {
+    /// By whom a thread was woken.
+    fn woken_by(&mut self, waker: Waker) -> WokenBy {
+        match waker {
             Waker::Thread(tid) => WokenBy::Thread(self.tids.number(tid)),
             Waker::Interrupt => WokenBy::Interrupt,
             Waker::Unknown(Some(tid)) => WokenBy::Likely(self.tids.number(tid)),
             Waker::Unknown(None) => WokenBy::Unknown,
-        };
-        let wakee = self.tids.number(wakee);
-        if by == WokenBy::Interrupt
-            && let Some(what) = self.interrupt_for(at)
-        {
-            self.builder.woken_for.push((wakee, at.time, what));
         }
-        self.builder.wakes.push(Wake { time: at.time, by, wakee });
-    }
-
-    /// Adds what each thread was before the beginning.
-    fn finish(&mut self) {
-        let things = std::mem::take(&mut self.things);
-        self.builder.named.retain(|named| !things.contains(&named.what));
-        let mut before: Vec<Switch> = std::mem::take(&mut self.before).into_values().collect();
-        before.sort_by_key(|switch| (switch.time, switch.cpu));
-        before.dedup();
-        before.append(&mut self.builder.switches);
-        self.builder.switches = before;
-        // Wakes before the beginning matter to those that have not run since.
-        let begin = self.begin;
-        let first = self.builder.switches.first().map_or(begin, |switch| switch.time.min(begin));
-        self.builder.wakes.retain(|wake| wake.time >= first);
     }
 }
 
@@ -528,7 +455,7 @@ fn hints(segments: &[Segment], facts: &Facts, trace: &Trace) -> Vec<Hint> {
             (Doing::Active, ..) if !has_switches => {
                 ("whether a thread ran or waited", "--kernel sched,syscalls")
             }
-            (Doing::Active, ..) | (Doing::Ready, _, Some(Occupant::Unknown)) => {
+            (Doing::Active, ..) | (Doing::Ready, _, Some(Occupant::Unknown)) if of_programs => {
                 ("what threads of other programs did", "--system")
             }
             (Doing::Blocked, Some(WokenBy::Unknown), _) => ("what ended a wait", "--kernel sched"),
@@ -598,15 +525,44 @@ impl DerivedSink for Gathering<'_> {
         }
     }
 
-    fn fact(&mut self, _: &Kinds, at: &At, fact: &Fact) {
-        match *fact {
-            Fact::Switch { from, leaving, to, from_is_whole, to_is_whole } => {
-                self.occupy(at, from, to, to_is_whole);
-                let from = Some(from).filter(|_| from_is_whole);
-                self.switch(at, from, leaving, Some(to).filter(|_| to_is_whole));
+    fn thread_state(&mut self, _: &Kinds, of: &ThreadStateInterval<Seen>) {
+        let ThreadStateInterval { tid, begin, end, .. } = *of;
+        if end < self.begin {
+            return;
+        }
+        let state = match (of.state, of.cpu) {
+            (Some(ThreadState::Running), Some(cpu)) => State::Running(cpu),
+            (Some(ThreadState::Runnable | ThreadState::Preempted), _) => State::Ready,
+            (Some(ThreadState::Sleeping | ThreadState::Blocked | ThreadState::Stopped), _) => {
+                State::Blocked
             }
-            Fact::Wake { tid: wakee, waker, .. } => self.wake(at, waker, wakee),
-            _ => {}
+            // It slept, and what ended that is not in the trace.
+            (None, _) if of.is_off_cpu => State::Blocked,
+            (None | Some(ThreadState::Running), _) => State::Unknown,
+        };
+        let woken_by = of.woken.map(|(waker, _)| self.woken_by(waker));
+        let thread = self.tids.number(tid);
+        self.builder.did.push(Did { thread, begin, end, state, woken_by });
+    }
+
+    fn cpu_interval(&mut self, _: &Kinds, of: &CpuInterval<Seen>) {
+        if of.end.is_some_and(|end| end < self.begin) {
+            return;
+        }
+        let by = match (of.quality, of.tid) {
+            (Quality::Exact, Some(tid)) => Occupant::Thread(self.tids.number(tid)),
+            (Quality::Exact, None) => Occupant::Idle,
+            (_, _) => Occupant::Unknown,
+        };
+        self.builder.occupied.push(Occupied { time: of.begin, cpu: of.cpu, by });
+    }
+
+    fn fact(&mut self, _: &Kinds, at: &At, fact: &Fact) {
+        if let Fact::Wake { tid, waker: Waker::Interrupt, .. } = *fact
+            && let Some(what) = self.interrupt_for(at)
+        {
+            let wakee = self.tids.number(tid);
+            self.builder.woken_for.push((wakee, at.time, what));
         }
     }
 }

@@ -22,8 +22,10 @@ pub struct Found {
     pub span: Span,
     /// The thread that ended it.
     pub tid: u32,
-    /// Whether it is one though events are missing, and by clocks that are sure to be alike enough.
+    /// Whether it is one though events are missing.
     pub is_certain: bool,
+    /// What the clocks of its ends may be off by, where it is no longer than that; `None` inside: by any.
+    pub unsure_by_clocks: Option<Option<u64>>,
     /// Whether it has not ended: then it lasts at least to its end here, where the trace ends.
     pub is_open: bool,
 }
@@ -95,7 +97,7 @@ pub fn find_thread(chosen: &Chosen<'_>, thread: &str) -> Result<Found, Vec<u32>>
         begin: edge(begin.map_or(first, |begin| begin.max(first)), Side::Begin),
         end: edge(end.map_or(last, |end| end.min(last)), Side::End),
     };
-    Ok(Found { span, tid, is_certain: true, is_open: false })
+    Ok(Found { span, tid, is_certain: true, unsure_by_clocks: None, is_open: false })
 }
 
 struct Finding {
@@ -184,8 +186,10 @@ impl DerivedSink for Finding {
     fn span(&mut self, _: &Kinds, found: &DerivedSpan) {
         if let Some(span) = found.span() {
             if let Some(writer) = span.end.writer {
-                let is_certain = found.quality == Quality::Exact;
-                self.keep(Found { span, tid: writer.tid, is_certain, is_open: false });
+                let is_sure = found.quality == Quality::Exact || !found.is_certain;
+                let unsure_by_clocks = (!is_sure).then_some(found.clock_error_ns);
+                let (tid, is_certain) = (writer.tid, found.is_certain);
+                self.keep(Found { span, tid, is_certain, unsure_by_clocks, is_open: false });
             }
             return;
         }
@@ -198,7 +202,8 @@ impl DerivedSink for Finding {
             // What is missing before it can have left it open, in place of another one.
             let is_certain = !self.gaps.between(Nanos(i64::MIN), end.time);
             let span = Span { begin, end };
-            self.keep(Found { span, tid: writer.tid, is_certain, is_open: true });
+            let (tid, unsure_by_clocks) = (writer.tid, None);
+            self.keep(Found { span, tid, is_certain, unsure_by_clocks, is_open: true });
         }
     }
 }

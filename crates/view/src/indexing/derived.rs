@@ -62,6 +62,7 @@ pub fn deriver(recording: &Recording, facts: &Facts) -> Deriver<Seen> {
         clock_errors: recording.clock_errors(),
         successions: recording.successions(),
         follows_threads: Some(facts.alone_streams(&recording.streams)),
+        sum_buckets: None,
         ..Known::default()
     };
     Deriver::new(facts, known)

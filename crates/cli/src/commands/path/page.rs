@@ -163,6 +163,16 @@ impl Page<'_> {
                  from the interrupts they are in (`lat record --kernel` does)",
             );
         }
+        if let Some(error) = self.0.found.unsure_by_clocks {
+            page.gap();
+            let error = error.map_or("by any time".to_owned(), |nanos| {
+                format!("by ± {}, and it is no longer than that", values::time(nanos))
+            });
+            line!(
+                page,
+                "this span begins by one clock and ends by another, which may be off {error}"
+            );
+        }
         if self.0.is_missing {
             page.gap();
             page.lines(match self.0.is_missing_inside {

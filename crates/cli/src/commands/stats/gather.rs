@@ -11,7 +11,9 @@ use lateralis_model::{
 };
 use lateralis_pleco::schema::Statistic;
 use lateralis_semantics::kernel::KernelEvents;
-use lateralis_semantics::{ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known};
+use lateralis_semantics::{
+    ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, ThreadStateInterval,
+};
 use lateralis_store::facts::{At, Edges, Fact, Facts, Kinds, Owner, Sink, Visited};
 use lateralis_store::{Counted, Recording, last_seen};
 use lateralis_units::Nanos;
@@ -24,7 +26,7 @@ use super::mark::Trust;
 use super::messages::Messages;
 use super::page::Who;
 use super::rates::Rates;
-use super::running::Running;
+use super::running::{BUCKETS, Running};
 use super::sections::Asked;
 use super::spans::Spans;
 use crate::beyond;
@@ -255,7 +257,11 @@ impl Statistics {
             clock_errors: recording.clock_errors(),
             successions: recording.successions(),
             has_own: true,
-            follows_threads: None,
+            follows_threads: self
+                .asked
+                .running
+                .then(|| self.facts.alone_streams(&recording.streams)),
+            sum_buckets: self.asked.running.then_some(BUCKETS),
         };
         Deriver::new(&self.facts, known)
     }
@@ -268,7 +274,7 @@ impl Statistics {
         let Self { kernel, kernel_events, .. } = self;
         kernel_events.finish(Some(end), &mut |activity| kernel.add(activity));
         self.spans.finish(deriver.threads());
-        self.running.finish(end);
+        self.running.finish(end, deriver.take_schedule());
         self.levels.finish(end);
     }
 
@@ -390,7 +396,7 @@ impl Statistics {
             self.kernel_event(deriver, event, &at);
             self.rates.add(event.stream_class_index, event.class_index, at.cpu, at.time);
             if let Some(cpu) = at.cpu {
-                self.running.appear(cpu, at.time);
+                deriver.appears(cpu, at.time);
             }
         }
     }
@@ -548,7 +554,7 @@ impl Sink for Gathering<'_> {
     }
 
     fn appears(&mut self, cpu: u32, time: Nanos) {
-        self.statistics.running.appear(cpu, time);
+        self.deriver.appears(cpu, time);
     }
 
     fn kept(&mut self, event: &lateralis_model::Event<'_>, at: &At) {
@@ -611,18 +617,20 @@ impl DerivedSink for Statistics {
         self.levels.state_ends(place, time, is_whole);
     }
 
+    #[inline]
+    fn thread_state(&mut self, _: &Kinds, interval: &ThreadStateInterval) {
+        self.running.thread_state(interval);
+    }
+
     fn fact(&mut self, kinds: &Kinds, at: &At, fact: &Fact) {
         match *fact {
             Fact::Level { counter, value } => self.levels.level(kinds, at, counter, value),
-            Fact::Switch { from, to, leaving, from_is_whole, to_is_whole } => {
+            Fact::Switch { to, .. } => {
                 if let Some(cpu) = at.cpu {
-                    let from = (from, leaving, from_is_whole);
-                    self.running.switch(cpu, at, from, (to, to_is_whole));
+                    self.running.switch(cpu, at, to);
                 }
             }
-            Fact::Wake { tid: woken, waker, moment, is_whole, .. } => {
-                self.running.wake(at.time, (waker, moment), (woken, is_whole));
-            }
+            Fact::Wake { tid, is_whole, .. } if tid != 0 => self.running.wake(is_whole),
             _ => {}
         }
     }

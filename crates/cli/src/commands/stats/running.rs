@@ -2,25 +2,24 @@
 //! Who had the processors, and who waited for them: from switches and wake-ups.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use lateralis_analysis::{
-    Call, CpuTime, Gaps, KernelTime, Numbering, Occupant, Side, Switch, ThreadTime, Utilisation,
-};
+use lateralis_analysis::{Call, CpuTime, Gaps, KernelTime, Numbering, Side, ThreadTime};
 use lateralis_model::{Host, Quality, StreamIndex};
-use lateralis_store::facts::{At, Facts, Leaving, WakeMoment, Waker};
+use lateralis_semantics::{Schedule, ThreadStateInterval};
+use lateralis_store::facts::{At, Facts};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
-use super::thread_states::{Numbers, States};
-use super::wakeups::{Switched, Wakeups};
+use super::thread_states::States;
+use super::wakeups::{Missing, Wakeups};
 use crate::table::{Align, Table};
 use crate::values;
 
 /// Buckets of the time series, at most; at least half as many where any time passes.
-const BUCKETS: usize = 64;
+pub const BUCKETS: usize = 64;
 /// Processors that are told apart; a damaged trace may name four thousand million.
 const CPUS_MAX: usize = 1 << 16;
 
@@ -38,18 +37,19 @@ enum InKernel {
 
 /// Everything about processors and threads.
 pub struct Running {
+    /// Numbers of those that were in the kernel.
     cpus: Numbering<u32>,
     threads: Numbering<u32>,
     /// By processor: the stream that alone tells of its switches.
-    streams: Vec<Option<StreamIndex>>,
+    streams: HashMap<u32, Option<StreamIndex>>,
     /// Streams that tell alone of the switches of their processor.
     alone: Vec<bool>,
-    utilisation: Utilisation,
+    schedule: Schedule,
     kernel: KernelTime,
     kernel_kinds: Vec<InKernel>,
     wakeups: Wakeups,
-    states: States,
     has_switches: bool,
+    has_wakes: bool,
     has_kernel: bool,
     gaps: Gaps,
     begin: Nanos,
@@ -88,14 +88,14 @@ impl Running {
         Self {
             cpus: Numbering::default(),
             threads: Numbering::default(),
-            streams: Vec::new(),
+            streams: HashMap::new(),
             alone,
-            utilisation: Utilisation::new(begin, BUCKETS, gaps.clone()),
+            schedule: Schedule::default(),
             kernel: KernelTime::new(gaps.clone()),
             kernel_kinds: facts.kinds().spans.iter().map(|kind| in_kernel(&kind.name)).collect(),
-            wakeups: Wakeups::new(begin, gaps.clone()),
-            states: States::new(gaps.clone()),
+            wakeups: Wakeups::default(),
             has_switches: false,
+            has_wakes: false,
             has_kernel: false,
             gaps: gaps.clone(),
             begin,
@@ -106,14 +106,6 @@ impl Running {
     fn cpu(&mut self, cpu: u32) -> Option<u32> {
         let has_room = self.cpus.len() < CPUS_MAX || self.cpus.known(&cpu).is_some();
         has_room.then(|| self.cpus.number(cpu))
-    }
-
-    /// Something happened on a processor.
-    #[inline]
-    pub fn appear(&mut self, cpu: u32, time: Nanos) {
-        if let Some(cpu) = self.cpu(cpu) {
-            self.utilisation.appear(cpu, time);
-        }
     }
 
     /// A span begins or ends.
@@ -147,100 +139,76 @@ impl Running {
         }
     }
 
-    /// A processor turns from one thread to another, each with whether all its switches are there.
-    pub fn switch(
-        &mut self,
-        cpu: u32,
-        at: &At,
-        (from, leaving, is_since_last): (u32, Leaving, bool),
-        (to, to_is_whole): (u32, bool),
-    ) {
-        let (stream, time) = (at.stream, at.time);
+    /// A processor turns to a thread, or to none.
+    pub fn switch(&mut self, cpu: u32, at: &At, to: u32) {
         self.has_switches = true;
-        let Some(cpu) = self.cpu(cpu) else {
+        let Some(number) = self.cpu(cpu) else {
             return;
         };
-        let index = cpu as usize;
-        if index >= self.streams.len() {
-            self.streams.resize(index + 1, None);
-        }
-        let stream = Some(stream).filter(|s| self.alone.get(s.0 as usize) == Some(&true));
-        self.streams[index] = stream;
-        let mut number = |tid: u32| (tid != 0).then(|| self.threads.number(tid));
-        let (from, to) = (number(from), number(to));
-        let occupant = |thread: Option<u32>| thread.map_or(Occupant::Idle, Occupant::Thread);
-        let (leaves, comes) = (Some(occupant(from)), Some(occupant(to)));
-        self.utilisation.push(Switch { time, cpu, stream, from: leaves, to: comes, is_since_last });
-        self.kernel.switch(cpu, time, to);
-        self.wakeups.switch(time, from, to);
-        self.states.switch(time, cpu, (from, leaving, is_since_last), (to, to_is_whole));
+        let is_alone = |stream: &StreamIndex| self.alone.get(stream.0 as usize) == Some(&true);
+        self.streams.insert(cpu, Some(at.stream).filter(is_alone));
+        let to = (to != 0).then(|| self.threads.number(to));
+        self.kernel.switch(number, at.time, to);
     }
 
-    /// A thread, with whether all its switches are there, is made ready to run: by whom, and at which
-    /// moment of its wake-up.
-    pub fn wake(
-        &mut self,
-        time: Nanos,
-        (waker, moment): (Waker, WakeMoment),
-        (tid, is_whole): (u32, bool),
-    ) {
-        if tid == 0 {
-            return;
-        }
-        let thread = self.threads.number(tid);
-        if is_whole {
-            self.states.wake(time, thread, moment == WakeMoment::BeginOfNew);
-        }
-        // Among latencies it counts where it began.
-        if moment != WakeMoment::QueuedAgain {
-            self.wakeups.wake(time, (waker, moment.is_begin()), thread);
-        }
+    /// A thread is made ready to run; `is_whole`: its switches are there.
+    pub fn wake(&mut self, is_whole: bool) {
+        self.wakeups.has_any = true;
+        self.has_wakes |= is_whole;
     }
 
-    /// Gives everybody the time up to the end.
-    pub fn finish(&mut self, end: Nanos) {
-        self.end = end;
-        self.utilisation.finish(end);
-        self.states.finish(end);
+    /// A thread did something until now.
+    pub fn thread_state(&mut self, interval: &ThreadStateInterval) {
+        self.wakeups.interval(interval);
     }
 
-    fn tid(&self, thread: u32) -> u32 {
-        self.threads.things().get(thread as usize).copied().unwrap_or(0)
+    /// Nothing more comes: how long threads and processors did what.
+    pub fn finish(&mut self, end: Nanos, schedule: Schedule) {
+        (self.end, self.schedule) = (end, schedule);
     }
 
-    fn by_cpu(&self) -> Vec<(u32, u32, &CpuTime)> {
-        let cpus = self.cpus.things().iter().copied();
-        let times = cpus.zip(self.utilisation.cpus()).enumerate();
-        let mut all: Vec<_> = times.map(|(n, (cpu, time))| (cpu, n as u32, time)).collect();
-        all.sort_by_key(|(cpu, ..)| *cpu);
+    /// Nanoseconds of a thread in the kernel.
+    fn kernel_of_thread(&self, tid: u32) -> u64 {
+        self.threads.known(&tid).map_or(0, |thread| self.kernel.of_thread(thread))
+    }
+
+    /// Nanoseconds of a processor in the kernel.
+    fn kernel_of_cpu(&self, cpu: u32) -> u64 {
+        self.cpus.known(&cpu).map_or(0, |cpu| self.kernel.of_cpu(cpu))
+    }
+
+    fn by_cpu(&self) -> Vec<(u32, &CpuTime)> {
+        let mut all: Vec<_> = self.schedule.cpus().collect();
+        all.sort_by_key(|(cpu, _)| *cpu);
         all
     }
 
     /// Switches that were not seen, at least.
     pub fn missing_count(&self) -> u64 {
-        self.utilisation.cpus().iter().map(|time| time.missing_count).sum()
+        self.schedule.cpus().map(|(_, time)| time.missing_count).sum()
     }
 
     /// Threads that ran, those that ran longest first. One that only left a processor has run.
-    fn by_thread(&self) -> Vec<(u32, u32, &ThreadTime)> {
-        let times = self.utilisation.threads().iter().enumerate();
-        let ran = times.filter(|(_, time)| {
-            let counts = [time.schedule_count, time.missing_count, time.open_count];
-            time.running_nanos > 0 || counts.iter().any(|count| *count > 0)
-        });
-        let mut all: Vec<_> = ran.map(|(n, time)| (self.tid(n as u32), n as u32, time)).collect();
-        all.sort_by_key(|(tid, _, time)| (Reverse(time.running_nanos), *tid));
+    fn by_thread(&self) -> Vec<(u32, &ThreadTime)> {
+        let mut all: Vec<_> = self
+            .schedule
+            .ran()
+            .filter(|(_, time)| {
+                let counts = [time.schedule_count, time.missing_count, time.open_count];
+                time.running_nanos > 0 || counts.iter().any(|count| *count > 0)
+            })
+            .collect();
+        all.sort_by_key(|(tid, time)| (Reverse(time.running_nanos), *tid));
         all
     }
 
     /// By process, those that ran longest first.
     fn by_process(&self, who: Who<'_>) -> Vec<(u32, ProcessTime)> {
         let mut all: BTreeMap<u32, ProcessTime> = BTreeMap::new();
-        for (tid, number, time) in self.by_thread() {
+        for (tid, time) in self.by_thread() {
             let sums = all.entry(who.threads.process(tid).unwrap_or(tid)).or_default();
             sums.running_nanos = sums.running_nanos.saturating_add(time.running_nanos);
-            let in_kernel = self.kernel.of_thread(number);
-            sums.kernel_nanos = sums.kernel_nanos.saturating_add(in_kernel);
+            sums.kernel_nanos = sums.kernel_nanos.saturating_add(self.kernel_of_thread(tid));
             sums.schedule_count += time.schedule_count;
             sums.missing_count += time.missing_count;
             sums.open_count += time.open_count;
@@ -253,20 +221,20 @@ impl Running {
 
     /// How far what is said of a processor can be trusted: only its own stream tells of it, but
     /// those of others may tell that the trace began earlier or ended later.
-    fn cpu_trust(&self, number: u32, time: &CpuTime, trust: Trust) -> Trust {
-        let sum = self.cpu_quality(number, trust);
+    fn cpu_trust(&self, cpu: u32, time: &CpuTime, trust: Trust) -> Trust {
+        let sum = self.cpu_quality(cpu, trust);
         let value = if sum == Quality::Exact { sum } else { trust.value };
         // What was before the first switch and after the last can be added to both.
         let trust = Trust { sum, value }.without(time.missing_count);
         trust.at_least(time.unknown_nanos > 0)
     }
 
-    fn cpu_quality(&self, number: u32, trust: Trust) -> Quality {
+    fn cpu_quality(&self, cpu: u32, trust: Trust) -> Quality {
         let outside = || {
             self.gaps.between(Nanos(i64::MIN), self.begin)
                 || self.gaps.between(self.end, Nanos(i64::MAX))
         };
-        match self.streams.get(number as usize).copied().flatten() {
+        match self.streams.get(&cpu).copied().flatten() {
             _ if trust.sum == Quality::Exact => Quality::Exact,
             _ if outside() => trust.sum,
             Some(stream) => {
@@ -278,12 +246,14 @@ impl Running {
         }
     }
 
-    fn switched(&self) -> Switched<'_> {
-        Switched { tids: self.threads.things(), times: self.utilisation.threads() }
+    /// How often switches to or from threads are missing.
+    fn missing(&self) -> Missing {
+        let missing = self.schedule.ran().filter(|(_, time)| time.missing_count > 0);
+        Missing::of(missing.map(|(tid, time)| (tid, time.missing_count)))
     }
 
-    fn numbers(&self) -> Numbers<'_> {
-        Numbers { threads: self.threads.things(), cpus: self.cpus.things() }
+    fn states(&self) -> States<'_> {
+        States { schedule: &self.schedule, has_wakes: self.has_wakes }
     }
 
     /// Members `cpus`, `threads`, `thread_states`, `applications`, `wakeups` of the whole, where the trace
@@ -301,9 +271,9 @@ impl Running {
         let cpus: Vec<Value> = self
             .by_cpu()
             .into_iter()
-            .map(|(cpu, number, time)| {
+            .map(|(cpu, time)| {
                 let of_unknown = trust.without(time.missing_count).value;
-                let trust = self.cpu_trust(number, time, trust);
+                let trust = self.cpu_trust(cpu, time, trust);
                 let series = json!({
                     "begin_ns": self.begin.0,
                     "bucket_ns": time.busy.width_nanos(),
@@ -320,11 +290,8 @@ impl Running {
                     .plain("missing_switches", time.missing_count)
                     .number("series", series, trust.value);
                 if self.has_kernel {
-                    row = row.number(
-                        "kernel_ns",
-                        self.kernel.of_cpu(number),
-                        trust.at_least(true).sum,
-                    );
+                    row =
+                        row.number("kernel_ns", self.kernel_of_cpu(cpu), trust.at_least(true).sum);
                 }
                 row.value()
             })
@@ -332,7 +299,7 @@ impl Running {
         let threads: Vec<Value> = self
             .by_thread()
             .into_iter()
-            .map(|(tid, number, time)| {
+            .map(|(tid, time)| {
                 let trust = trust.without(time.missing_count).at_least(time.open_count > 0);
                 let mut row = Row::default()
                     .plain("tid", tid)
@@ -346,7 +313,7 @@ impl Running {
                 if self.has_kernel {
                     row = row.number(
                         "kernel_ns",
-                        self.kernel.of_thread(number),
+                        self.kernel_of_thread(tid),
                         trust.at_least(true).sum,
                     );
                 }
@@ -374,9 +341,12 @@ impl Running {
         Some([
             ("cpus", json!(cpus)),
             ("threads", json!(threads)),
-            ("thread_states", self.states.json(self.numbers(), trust, who)),
+            ("thread_states", self.states().json(trust, who)),
             ("applications", json!(applications)),
-            ("wakeups", self.wakeups.json(self.switched(), trust, who)),
+            (
+                "wakeups",
+                self.wakeups.json(&self.missing(), self.schedule.needless_wakes(), trust, who),
+            ),
         ])
     }
 
@@ -402,23 +372,23 @@ impl Running {
             ("busy over time", Left),
         ]);
         let cpus = self.by_cpu();
-        let buckets = cpus.iter().map(|(.., time)| time.busy.values().len()).max().unwrap_or(0);
-        for (cpu, number, time) in cpus.iter().take(page.rows) {
+        let buckets = cpus.iter().map(|(_, time)| time.busy.values().len()).max().unwrap_or(0);
+        for (cpu, time) in cpus.iter().take(page.rows) {
             let of_unknown = page.trust.without(time.missing_count).value;
-            let trust = self.cpu_trust(*number, time, page.trust);
+            let trust = self.cpu_trust(*cpu, time, page.trust);
             table.row([
                 cpu.to_string(),
                 mark(share(time.busy_nanos), trust.value),
                 mark(share(time.idle_nanos), trust.value),
                 mark(share(time.unknown_nanos), of_unknown),
-                kernel(self.kernel.of_cpu(*number), trust),
+                kernel(self.kernel_of_cpu(*cpu), trust),
                 mark(values::count(time.switch_count), trust.sum),
                 spark(time.busy.values(), time.busy.width_nanos(), buckets),
             ]);
         }
         page.table(Section::Cpus, "processors", &table, cpus.len());
         let (of_next, threads_of_next) = Host::new(1).steps();
-        if cpus.iter().any(|(cpu, ..)| *cpu >= of_next) {
+        if cpus.iter().any(|(cpu, _)| *cpu >= of_next) {
             page.remark(
                 Section::Cpus,
                 &format!(
@@ -447,19 +417,19 @@ impl Running {
         };
         let mut table = head("thread");
         let threads = self.by_thread();
-        for (tid, number, time) in threads.iter().take(page.rows) {
+        for (tid, time) in threads.iter().take(page.rows) {
             let trust = page.trust.without(time.missing_count).at_least(time.open_count > 0);
             table.row([
                 who.thread(*tid, None),
                 mark(values::time(time.running_nanos), trust.sum),
                 mark(share(time.running_nanos), trust.value),
-                kernel(self.kernel.of_thread(*number), trust),
+                kernel(self.kernel_of_thread(*tid), trust),
                 mark(values::count(time.schedule_count), trust.sum),
                 mark(values::count(time.migration_count), trust.value),
             ]);
         }
         page.table(Section::Threads, "threads", &table, threads.len());
-        self.states.page(self.numbers(), page, who);
+        self.states().page(page, who);
         let applications = self.by_process(who);
         let mut table = head("application");
         for (pid, time) in applications.iter().take(page.rows) {
@@ -473,7 +443,7 @@ impl Running {
             ]);
         }
         page.table(Section::Applications, "applications", &table, applications.len());
-        self.wakeups.page(self.switched(), page, who);
+        self.wakeups.page(&self.missing(), page, who);
     }
 }
 

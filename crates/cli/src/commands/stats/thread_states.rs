@@ -3,9 +3,8 @@
 
 use std::cmp::Reverse;
 
-use lateralis_analysis::{Comes, Gaps, Leaves, ThreadState, ThreadStates, ThreadTimes};
-use lateralis_store::facts::Leaving;
-use lateralis_units::Nanos;
+use lateralis_analysis::{ThreadState, ThreadTimes};
+use lateralis_semantics::Schedule;
 use serde_json::{Value, json};
 
 use super::mark::{Row, Trust, mark};
@@ -15,59 +14,18 @@ use crate::table::{Align, Table};
 use crate::values;
 
 /// The states of all threads.
-pub struct States {
-    states: ThreadStates,
-    has_wakes: bool,
-}
-
-/// Whose, by what numbers.
 #[derive(Clone, Copy)]
-pub struct Numbers<'a> {
-    /// Threads of the system by ours.
-    pub threads: &'a [u32],
-    /// Processors likewise.
-    pub cpus: &'a [u32],
+pub struct States<'a> {
+    /// Their times.
+    pub schedule: &'a Schedule,
+    /// Whether the trace has wake-ups.
+    pub has_wakes: bool,
 }
 
-impl States {
-    /// With where events are missing.
-    pub fn new(gaps: Gaps) -> Self {
-        Self { states: ThreadStates::new(gaps), has_wakes: false }
-    }
-
-    /// A thread is made ready to run; it may be new.
-    pub fn wake(&mut self, time: Nanos, thread: u32, is_new: bool) {
-        self.has_wakes = true;
-        if is_new {
-            self.states.made(time, thread);
-        } else {
-            self.states.wake(time, thread);
-        }
-    }
-
-    /// A processor turns from one thread to another, each with whether all its switches are in the trace.
-    pub fn switch(
-        &mut self,
-        time: Nanos,
-        cpu: u32,
-        (from, leaving, from_is_whole): (Option<u32>, Leaving, bool),
-        (to, to_is_whole): (Option<u32>, bool),
-    ) {
-        let goes_into = leaving.goes_into();
-        let from = Leaves { thread: from, goes_into, is_whole: from_is_whole };
-        self.states.switch(time, cpu, from, Comes { thread: to, is_whole: to_is_whole });
-    }
-
-    /// The trace ends.
-    pub fn finish(&mut self, end: Nanos) {
-        self.states.finish(end);
-    }
-
+impl States<'_> {
     /// Those of which anything is known, the longest waits first.
-    fn all(&self, numbers: Numbers<'_>) -> Vec<(u32, &ThreadTimes)> {
-        let tid = |thread: usize| numbers.threads.get(thread).copied().unwrap_or(0);
-        let all = self.states.threads().iter().enumerate().filter(|(_, of)| of.is_known());
-        let mut all: Vec<_> = all.map(|(thread, of)| (tid(thread), of)).collect();
+    fn all(&self) -> Vec<(u32, &ThreadTimes)> {
+        let mut all: Vec<_> = self.schedule.states().filter(|(_, of)| of.is_known()).collect();
         all.sort_by_key(|(tid, of)| {
             (Reverse(of.longest_wait.map(|wait| wait.nanos)), Reverse(waited(of)), *tid)
         });
@@ -75,9 +33,9 @@ impl States {
     }
 
     /// The member `thread_states` of the whole.
-    pub fn json(&self, numbers: Numbers<'_>, trust: Trust, who: Who<'_>) -> Value {
+    pub fn json(&self, trust: Trust, who: Who<'_>) -> Value {
         let rows =
-            self.all(numbers).into_iter().map(|(tid, of)| {
+            self.all().into_iter().map(|(tid, of)| {
                 let of_times = trust.at_least(of.is_open);
                 let mut row = Row::default()
                     .plain("tid", tid)
@@ -99,12 +57,11 @@ impl States {
                         .number("p99_wait_ns", waits.p99, of_waits);
                 }
                 if let Some(wait) = of.longest_wait {
-                    let tid = |thread: u32| numbers.threads.get(thread as usize).copied();
-                    let instead = wait.instead.and_then(tid);
+                    let instead = wait.instead.and_then(|thread| self.schedule.tid(thread));
                     row = row
                         .number("longest_wait_ns", wait.nanos, of_times.sum)
                         .plain("longest_wait_begin_ns", wait.begin.0)
-                        .plain("longest_wait_cpu", numbers.cpus.get(wait.cpu as usize).copied())
+                        .plain("longest_wait_cpu", self.schedule.cpu(wait.cpu))
                         .plain("longest_wait_was_preempted", wait.was_preempted)
                         .plain("ran_instead_tid", instead)
                         .plain("ran_instead", instead.and_then(|tid| who.name(tid, None)));
@@ -115,9 +72,9 @@ impl States {
     }
 
     /// The tables.
-    pub fn page(&self, numbers: Numbers<'_>, page: &mut Page<'_>, who: Who<'_>) {
+    pub fn page(&self, page: &mut Page<'_>, who: Who<'_>) {
         use Align::{Left, Right};
-        let all = self.all(numbers);
+        let all = self.all();
         let columns = NAMES.map(|name| (name, Right));
         let mut table =
             Table::new(&[&[("thread", Left)], &columns[..], &[("unknown", Right)]].concat());
@@ -160,8 +117,8 @@ impl States {
             };
             let trust = page.trust.at_least(of.is_open);
             let of_waits = page.trust.without(u64::from(of.may_wait_more)).value;
-            let cpu = numbers.cpus.get(wait.cpu as usize);
-            let instead = wait.instead.and_then(|thread| numbers.threads.get(thread as usize));
+            let cpu = self.schedule.cpu(wait.cpu);
+            let instead = wait.instead.and_then(|thread| self.schedule.tid(thread));
             table.row([
                 who.thread(*tid, None),
                 mark(values::count(of.waits.len() as u64), trust.sum),
@@ -169,9 +126,9 @@ impl States {
                 mark(values::time(waits.median), of_waits),
                 mark(values::time(waits.p99), of_waits),
                 mark(values::time(wait.nanos), trust.sum),
-                cpu.map_or(String::new(), u32::to_string),
+                cpu.map_or(String::new(), |cpu| cpu.to_string()),
                 if wait.was_preempted { "running".into() } else { "sleeping".to_owned() },
-                instead.map_or("(idle)".to_owned(), |tid| who.thread(*tid, None)),
+                instead.map_or("(idle)".to_owned(), |tid| who.thread(tid, None)),
                 date::text(wait.begin),
             ]);
         }

@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use lateralis_analysis::{Durations, Gaps, ThreadTime, Wakes};
+use lateralis_analysis::{Durations, ThreadState};
 use lateralis_model::Quality;
-use lateralis_store::facts::Waker;
-use lateralis_units::Nanos;
+use lateralis_semantics::ThreadStateInterval;
+use lateralis_store::facts::{WakeMoment, Waker};
 use serde_json::Value;
 
 use super::mark::{Row, Trust, mark};
@@ -35,75 +35,64 @@ impl Woken {
     }
 }
 
-/// Threads by their numbers, and how often a switch to or from each is missing.
-#[derive(Clone, Copy)]
-pub struct Switched<'a> {
-    pub tids: &'a [u32],
-    pub times: &'a [ThreadTime],
+/// How often a switch to or from each thread is missing.
+pub struct Missing {
+    of: HashMap<u32, u64>,
+    count: u64,
 }
 
-impl Switched<'_> {
-    fn tid(self, thread: u32) -> u32 {
-        self.tids.get(thread as usize).copied().unwrap_or(0)
+impl Missing {
+    /// By thread.
+    pub fn of(all: impl Iterator<Item = (u32, u64)>) -> Self {
+        let of: HashMap<u32, u64> = all.collect();
+        Self { count: of.values().sum(), of }
     }
 
-    fn missing_of(self, thread: u32) -> u64 {
-        self.times.get(thread as usize).map_or(0, |time| time.missing_count)
-    }
-
-    fn missing_count(self) -> u64 {
-        self.times.iter().map(|time| time.missing_count).sum()
+    fn of_thread(&self, tid: u32) -> u64 {
+        self.of.get(&tid).copied().unwrap_or(0)
     }
 }
 
 /// All wake-ups.
+#[derive(Default)]
 pub struct Wakeups {
-    /// Each with its waker, and whether that is when it begins.
-    wakes: Wakes<(Waker, bool)>,
+    /// Whether the trace has any.
+    pub has_any: bool,
     woken: BTreeMap<u32, Woken>,
     /// Who woke which thread how often.
     pairs: HashMap<(Waker, u32), u64>,
     /// Threads that somebody unknown woke at least once.
     of_unknown: HashSet<u32>,
-    has_any: bool,
-    begin: Nanos,
-    gaps: Gaps,
+    /// Wake-ups of threads that have not run since.
+    waiting_count: u64,
 }
 
 impl Wakeups {
-    /// From `begin` on.
-    pub fn new(begin: Nanos, gaps: Gaps) -> Self {
-        let (wakes, woken, pairs) = (Wakes::default(), BTreeMap::new(), HashMap::new());
-        Self { wakes, woken, pairs, of_unknown: HashSet::new(), has_any: false, begin, gaps }
-    }
-
-    /// A thread is made ready to run: by whom, and whether that is when its wake-up begins.
-    pub fn wake(&mut self, time: Nanos, waker: (Waker, bool), thread: u32) {
-        self.has_any = true;
-        self.wakes.wake(time, waker, thread);
-    }
-
-    /// A processor turns from one thread to another.
-    pub fn switch(&mut self, time: Nanos, from: Option<u32>, to: Option<u32>) {
-        let woken = self.wakes.switch(time, from, to);
-        let (Some(woken), Some(to)) = (woken, to) else {
+    /// What a thread did: if it waited for a processor because it was woken, that counts where the wake-up
+    /// began, and not where one that had begun before was told again.
+    pub fn interval(&mut self, of: &ThreadStateInterval) {
+        let woken = of.woken.filter(|(_, moment)| *moment != WakeMoment::QueuedAgain);
+        let (Some((waker, moment)), tid) = (woken, of.tid) else { return };
+        if of.ended_by.is_none() {
+            self.waiting_count += 1;
+        }
+        // Of one that left a processor next it is not known when it had come there.
+        if !of.comes_to_cpu {
             return;
-        };
-        let (waker, is_begin) = woken.waker;
-        if self.woken.len() < WOKEN_MAX || self.woken.contains_key(&to) {
-            let of = self.woken.entry(to).or_default();
-            // Whether nobody woke it earlier is known since it fell asleep.
-            if self.gaps.touch(woken.asleep.unwrap_or(self.begin), time) {
-                of.touched += 1;
+        }
+        if self.woken.len() < WOKEN_MAX || self.woken.contains_key(&tid) {
+            let woken = self.woken.entry(tid).or_default();
+            if of.state == Some(ThreadState::Runnable) {
+                woken.durations.push(of.end.since(of.begin).max(0) as u64);
+                woken.cut_count += u64::from(!moment.is_begin());
             } else {
-                of.durations.push(woken.nanos());
-                of.cut_count += u64::from(!is_begin);
+                woken.touched += 1;
             }
         }
         if matches!(waker, Waker::Unknown(_)) && self.of_unknown.len() < WOKEN_MAX {
-            self.of_unknown.insert(to);
+            self.of_unknown.insert(tid);
         }
-        let pair = (waker, to);
+        let pair = (waker, tid);
         if self.pairs.len() < WOKEN_MAX || self.pairs.contains_key(&pair) {
             *self.pairs.entry(pair).or_default() += 1;
         }
@@ -111,17 +100,15 @@ impl Wakeups {
 
     /// Latencies by thread, and who woke whom. Where switches are missing, a wake-up of a thread that had
     /// left its processor looks needless.
-    pub fn json(&self, switched: Switched<'_>, trust: Trust, who: Who<'_>) -> Value {
-        let tid = |thread: u32| switched.tid(thread);
+    pub fn json(&self, missing: &Missing, needless: u64, trust: Trust, who: Who<'_>) -> Value {
         // That no wake-up was recorded does not mean that there was none.
-        let all_seen = trust.without(switched.missing_count());
+        let all_seen = trust.without(missing.count);
         let of_all = if self.has_any { all_seen.value } else { Quality::Unknown };
         let latencies: Vec<Value> = self
             .woken
             .iter()
-            .map(|(thread, of)| {
-                let tid = tid(*thread);
-                let trust = trust.without(switched.missing_of(*thread));
+            .map(|(&tid, of)| {
+                let trust = trust.without(missing.of_thread(tid));
                 let cut = of.trust(trust);
                 let mut row = Row::default()
                     .plain("tid", tid)
@@ -147,13 +134,13 @@ impl Wakeups {
                     Waker::Thread(waker) | Waker::Unknown(Some(waker)) => Some(waker),
                     Waker::Interrupt | Waker::Unknown(None) => None,
                 };
-                let trust = trust.without(switched.missing_of(woken));
+                let trust = trust.without(missing.of_thread(woken));
                 Row::default()
                     .plain("woken_by", kind(waker))
                     .plain("waker_tid", by)
                     .plain("waker", by.and_then(|tid| who.name(tid, None)))
-                    .plain("tid", tid(woken))
-                    .plain("thread", who.name(tid(woken), None))
+                    .plain("tid", woken)
+                    .plain("thread", who.name(woken, None))
                     .number("count", count, trust.value.and(self.quality((waker, woken))))
                     .value()
             })
@@ -161,8 +148,8 @@ impl Wakeups {
         Row::default()
             .plain("latencies", latencies)
             .plain("pairs", pairs)
-            .number("needless", self.wakes.needless_count(), of_all)
-            .number("not_run_yet", self.wakes.waiting_count(), of_all)
+            .number("needless", needless, of_all)
+            .number("not_run_yet", self.waiting_count, of_all)
             .value()
     }
 
@@ -183,7 +170,7 @@ impl Wakeups {
     }
 
     /// The table.
-    pub fn page(&self, switched: Switched<'_>, page: &mut Page<'_>, who: Who<'_>) {
+    pub fn page(&self, missing: &Missing, page: &mut Page<'_>, who: Who<'_>) {
         use Align::{Left, Right};
         let mut rows: Vec<_> = self.woken.iter().collect();
         rows.sort_by_key(|(thread, of)| (Reverse(of.durations.total()), **thread));
@@ -197,8 +184,8 @@ impl Wakeups {
         ]);
         let pairs = self.pairs();
         for (thread, of) in rows.iter().take(page.rows) {
-            let trust = page.trust.without(switched.missing_of(**thread));
-            let mut row = vec![who.thread(switched.tid(**thread), None)];
+            let trust = page.trust.without(missing.of_thread(**thread));
+            let mut row = vec![who.thread(**thread, None)];
             row.push(mark(values::count(of.durations.len() as u64), trust.sum));
             let Trust { sum, value } = of.trust(trust);
             if let Some(d) = of.durations.distribution() {

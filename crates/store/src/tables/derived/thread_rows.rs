@@ -29,7 +29,13 @@ impl<'a, 'r> ThreadRows<'a, 'r> {
     pub fn deriver(opened: &Opened, facts: &Facts) -> Deriver<()> {
         let alone = facts.alone_streams(&opened.recording.streams);
         let gaps = opened.gaps().clone();
-        Deriver::new(facts, Known { gaps, follows_threads: Some(alone), ..Known::default() })
+        let known = Known {
+            gaps,
+            successions: opened.recording.successions(),
+            follows_threads: Some(alone),
+            ..Known::default()
+        };
+        Deriver::new(facts, known)
     }
 }
 
@@ -40,7 +46,8 @@ impl DerivedSink for ThreadRows<'_, '_> {
         if self.flow.is_break() {
             return;
         }
-        let ThreadStateInterval { tid, state, begin, end, cpu, woken_by: waker, .. } = *interval;
+        let ThreadStateInterval { tid, state, begin, end, cpu, woken, .. } = *interval;
+        let waker = woken.map(|(waker, _)| waker).filter(|_| state == Some(ThreadState::Runnable));
         let owners = self.opened.owners();
         let woken_by = match waker {
             Some(Waker::Thread(_)) => Some("thread"),
