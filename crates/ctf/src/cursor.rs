@@ -418,7 +418,7 @@ impl<'r> Cursor<'r> {
             return;
         }
         let nanos = |ticks: u64| self.reader.nanos(self.stream.class, Ticks(ticks));
-        let interval = Interval { begin: nanos(self.machine.clock), end: nanos(before) };
+        let interval = Interval { begin: nanos(self.machine.clock), end: nanos(before) }.ordered();
         let file = &self.reader.files()[packet.file as usize].name;
         let end_bytes = packet.offset_bytes + self.position.div_ceil(8);
         if let Some(last) = self.damage.last_mut()
@@ -457,7 +457,8 @@ impl<'r> Cursor<'r> {
                 interval: Interval {
                     begin: nanos(Some(Ticks(self.machine.clock))).max(nanos(packet.begin)),
                     end: nanos(packet.end),
-                },
+                }
+                .ordered(),
             });
         }
         self.position = self.end;

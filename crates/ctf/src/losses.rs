@@ -47,7 +47,8 @@ pub fn count(
             lost = before.lost.or(lost);
         }
         let begin = previous.map_or(packet.begin, |packet| packet.end);
-        let interval = Interval { begin: nanos(begin), end: nanos(packet.end) };
+        let since = nanos(begin);
+        let interval = Interval { begin: since, end: nanos(packet.end) }.ordered();
         let mut push = |cause, count: u64| {
             if count > 0 {
                 out.push(Loss { stream, cause, count: Some(count), interval });
@@ -79,7 +80,7 @@ pub fn count(
             let missing = expected.map_or(0, |expected| number.saturating_sub(expected));
             if missing > 0 {
                 let end = nanos(packet.begin);
-                let interval = Interval { end, ..interval };
+                let interval = Interval { begin: since, end }.ordered();
                 let count = Some(missing);
                 out.push(Loss { stream, cause: LossCause::Packets, count, interval });
             }

@@ -168,7 +168,7 @@ impl<'a> Scanner<'a> {
                             begin_bytes: begin,
                             end_bytes: offset,
                             reason,
-                            interval,
+                            interval: interval.ordered(),
                         });
                     }
                     if whole {
@@ -257,6 +257,7 @@ impl<'a> Scanner<'a> {
                 let after = scan.packets.get(behind(damage.end_bytes));
                 damage.interval.end = after.and_then(|found| self.interval(found).begin);
             }
+            damage.interval = damage.interval.ordered();
         }
     }
 

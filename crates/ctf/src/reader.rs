@@ -115,7 +115,7 @@ fn disorder(found: &Found, clock: Option<&Clock>, files: &[StreamFile]) -> Damag
         begin_bytes: offset_bytes,
         end_bytes: offset_bytes + size_bytes,
         reason: DamageReason::OutOfOrder,
-        interval: Interval { begin: nanos(begin), end: nanos(end) },
+        interval: Interval { begin: nanos(begin), end: nanos(end) }.ordered(),
     }
 }
 

@@ -223,6 +223,26 @@ fn time_that_runs_backwards_costs_nothing_and_is_told_once_a_packet() {
     assert_eq!(second.begin_bytes, later + first.begin_bytes);
 }
 
+/// Its neighbours are the only ones that say when it was, and they may be in the wrong order.
+#[test]
+fn damage_between_packets_in_the_wrong_order_begins_before_it_ends() {
+    let (late, early) = (plain(&[(3, 60), (3, 70)]), plain(&[(3, 30), (3, 40)]));
+    let bytes = [&late[..], b"no packet is here", &early].concat();
+    let (_, damage) = read(PLAIN.as_bytes(), &bytes);
+    let between = damage.iter().find(|one| one.begin_bytes == late.len() as u64).unwrap();
+    let ends = (between.interval.begin, between.interval.end);
+    assert_eq!(ends, (Some(Nanos(30)), Some(Nanos(70))), "{damage:?}");
+    // A packet whose own times contradict each other.
+    let mut bytes = plain(&[(3, 30), (9, 40)]);
+    let [begin, end] = [80u64, 35].map(u64::to_le_bytes);
+    bytes[8..16].copy_from_slice(&begin);
+    bytes[16..24].copy_from_slice(&end);
+    let (_, damage) = read(PLAIN.as_bytes(), &bytes);
+    let of = |one: &lateralis_model::Damage| one.interval.begin.zip(one.interval.end);
+    assert!(!damage.is_empty());
+    assert!(damage.iter().filter_map(of).all(|(begin, end)| begin <= end), "{damage:?}");
+}
+
 /// Chunks that overlap are sorted by time: of two packets of a file that are read one after
 /// the other, the first may lie behind the second.
 #[test]

@@ -17,6 +17,18 @@ pub struct Interval {
     pub end: Option<Nanos>,
 }
 
+impl Interval {
+    /// Exchanges ends that are in the wrong order. The times that bound a loss or damage come from packets
+    /// that can contradict each other: between the two it was, whichever comes first.
+    #[must_use]
+    pub fn ordered(self) -> Self {
+        match (self.begin, self.end) {
+            (Some(begin), Some(end)) if begin > end => Self { begin: self.end, end: self.begin },
+            _ => self,
+        }
+    }
+}
+
 /// Why events are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossCause {

@@ -510,7 +510,7 @@ impl<'a> Comparison<'a> {
                     let last = stream.packets.last()?;
                     self.reader.nanos(stream.class, last.packet.end?)
                 });
-                let interval = Interval { begin: last, end: until.max(last) };
+                let interval = Interval { begin: last, end: until.max(last) }.ordered();
                 self.findings.losses.push(Loss {
                     stream,
                     cause: LossCause::NotWritten,
@@ -526,7 +526,8 @@ impl<'a> Comparison<'a> {
                 "ended" => LossCause::Ended,
                 _ => LossCause::Discarded,
             };
-            let interval = Interval { begin: Some(Nanos(one.from_ns)), end: one.to_ns.map(Nanos) };
+            let (begin, end) = (Some(Nanos(one.from_ns)), one.to_ns.map(Nanos));
+            let interval = Interval { begin, end }.ordered();
             for stream in &self.streams {
                 if self.findings.losses.len() >= LOSSES_MAX {
                     break;

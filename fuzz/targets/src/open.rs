@@ -3,7 +3,7 @@
 //! So every importer is reached by what sniffs its format, alone and joined.
 
 use crate::{captures, interchange, perfdata, pieces, seeds, trace};
-use lateralis_model::Source;
+use lateralis_model::{Interval, Source};
 use lateralis_traces::{OpenOptions, open};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,8 @@ static BASE: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 /// Each piece is a line with a path, and the content of that file. Besides not
-/// panicking: events of parts joined are those of the parts, in no fewer numbers.
+/// panicking: events of parts joined are those of the parts, in no fewer numbers, and what is missing
+/// begins before it ends.
 pub fn check(input: &[u8]) {
     // A thread of its own each, for the tests run several.
     let (process, thread) = (std::process::id(), std::thread::current().id());
@@ -72,6 +73,12 @@ fn count(source: &dyn Source) -> usize {
             let _ = (field.as_u64(), field.as_text());
         }
         count += 1;
+    }
+    let damage = events.damage();
+    let damage = source.damage().iter().chain(&damage).map(|one| one.interval);
+    for Interval { begin, end } in damage.chain(source.losses().iter().map(|one| one.interval)) {
+        let ends = begin.zip(end);
+        assert!(ends.is_none_or(|(begin, end)| begin <= end), "missing from {begin:?} to {end:?}");
     }
     count
 }

@@ -378,7 +378,7 @@ impl FtraceTrace {
         });
         let begin = options.nanos(&clock_name, end.begin);
         if let Some(count) = end.missed {
-            let interval = Interval { begin: before, end: Some(nanos(begin)) };
+            let interval = Interval { begin: before, end: Some(nanos(begin)) }.ordered();
             let stream = StreamIndex(streams.len() as u32);
             losses.push(Loss { stream, cause: LossCause::Full, count, interval });
         }

@@ -293,7 +293,7 @@ impl PerfTrace {
                 lost = lost.saturating_add(count.unwrap_or(0));
                 let begin = before.map(|before| self.nanos(before));
                 let end = (found.time > 0).then(|| self.nanos(time));
-                let (stream, interval) = (StreamIndex(stream), Interval { begin, end });
+                let (stream, interval) = (StreamIndex(stream), Interval { begin, end }.ordered());
                 losses.push(Loss { stream, cause: LossCause::Full, count, interval });
             }
         }

@@ -175,7 +175,7 @@ pub(super) fn compare_folder(path: &Path, readers: &mut [(String, Reader)]) {
             begin_bytes: 0,
             end_bytes: one.bytes,
             reason: DamageReason::Missing { packets: None, events: one.events },
-            interval: Interval { begin, end },
+            interval: Interval { begin, end }.ordered(),
         };
         let findings = Findings { damage: vec![damage], ..Findings::default() };
         readers[before].1.add_findings(findings);

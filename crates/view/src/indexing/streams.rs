@@ -89,7 +89,7 @@ impl Streams {
                 *known = *sum;
                 // What the first packet here says is since the last one that was seen.
                 let begin = stream.end.filter(|_| is_first).or(loss.interval.begin);
-                let interval = Interval { begin, ..loss.interval };
+                let interval = Interval { begin, ..loss.interval }.ordered();
                 found.push(Loss { stream: *id, cause: loss.cause, count: Some(new), interval });
             }
         }
@@ -104,7 +104,7 @@ impl Streams {
             if let Some(number) = packet.sequence {
                 let next = stream.next.unwrap_or(0);
                 if number > next {
-                    let interval = Interval { begin: stream.end, end: interval.begin };
+                    let interval = Interval { begin: stream.end, end: interval.begin }.ordered();
                     let (cause, count) = (LossCause::Packets, Some(number - next));
                     found.push(Loss { stream: id, cause, count, interval });
                 }
