@@ -153,3 +153,81 @@ fn switches_and_wakes_of_a_kernel_lead_from_process_to_process() {
         }
     }
 }
+
+/// A switch as babeltrace2 prints it: when, on which CPU, who left and who came.
+type Switch = (i64, u64, u64, u64);
+
+fn switch(line: &str) -> Option<Switch> {
+    let (head, fields) = line.split_once(" sched_switch: ")?;
+    let (seconds, nanos) = head.trim_start_matches('[').split_once(']')?.0.split_once('.')?;
+    let number = |name: &str| -> Option<u64> {
+        let (_, rest) = fields.split_once(&format!("{name} = "))?;
+        rest.split([',', ' ', '}']).next()?.parse().ok()
+    };
+    let time = seconds.parse::<i64>().ok()? * 1_000_000_000 + nanos.parse::<i64>().ok()?;
+    Some((time, number("cpu_id")?, number("prev_tid")?, number("next_tid")?))
+}
+
+/// What a thread did around a time, without a span: its stretches begin and end with the switches that
+/// babeltrace2 prints.
+#[test]
+fn a_thread_and_a_time_give_the_stretches_around_it() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis");
+    let mut babeltrace = std::process::Command::new("babeltrace2");
+    let Ok(theirs) = babeltrace.arg("--clock-seconds").arg(&trace).output() else {
+        println!("SKIPPED: babeltrace2 is not here");
+        return;
+    };
+    if !trace.exists() {
+        println!("SKIPPED: {} is not there", trace.display());
+        return;
+    }
+    let theirs = String::from_utf8_lossy(&theirs.stdout);
+    let switches: Vec<Switch> = theirs.lines().filter_map(switch).collect();
+    let mut counts = std::collections::BTreeMap::<u64, usize>::new();
+    for (.., next) in switches.iter().filter(|(.., next)| *next != 0) {
+        *counts.entry(*next).or_default() += 1;
+    }
+    let (&tid, &count) = counts.iter().max_by_key(|(_, count)| **count).expect("a switch");
+    assert!(count > 20, "{count} switches to {tid}");
+    let of: Vec<Switch> =
+        switches.into_iter().filter(|(.., from, to)| [*from, *to].contains(&tid)).collect();
+    let place = Place::new();
+    let trace = trace.to_str().unwrap();
+    let at = |time: i64| {
+        let at = format!("@{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
+        place.json(&["path", trace, "--thread", &tid.to_string(), "--at", &at, "--json"])
+    };
+    for (index, two) in of.windows(2).enumerate().skip(2).step_by(of.len() / 8) {
+        let [(begin, cpu, ..), (end, ..)] = [two[0], two[1]];
+        let path = at(begin + (end - begin) / 2);
+        let stretches = path["stretches"].as_array().expect("stretches");
+        let number = |of: &Value, name: &str| of[name].as_i64().expect("nanoseconds");
+        let ends = stretches.windows(2).all(|two| two[0]["end_ns"] == two[1]["begin_ns"]);
+        assert!(ends && stretches.len() <= 7, "{path}");
+        let time = number(&path, "at_ns");
+        let is_then = |of: &&Value| number(of, "begin_ns") <= time && time < number(of, "end_ns");
+        let then = stretches.iter().find(is_then).expect("the stretch of the time");
+        let is_running = two[0].3 == tid;
+        assert_eq!(then["state"] == "running", is_running, "{index}: {then}");
+        if is_running {
+            assert_eq!((number(then, "begin_ns"), number(then, "end_ns")), (begin, end), "{then}");
+            assert_eq!((&then["cpu"], &then["quality"]), (&json!(cpu), &json!("exact")), "{then}");
+        } else {
+            // Off the processor it waits in one state or several, up to the next switch.
+            assert!(begin <= number(then, "begin_ns") && number(then, "end_ns") <= end, "{then}");
+            let edges =
+                |name: &str| stretches.iter().map(|of| number(of, name)).collect::<Vec<_>>();
+            assert!(edges("begin_ns").contains(&begin) && edges("end_ns").contains(&end), "{path}");
+        }
+        let span = &path["spans"][0];
+        check(span);
+        assert_eq!(span["begin_ns"], stretches[0]["begin_ns"]);
+        assert_eq!(span["end_ns"], stretches[stretches.len() - 1]["end_ns"]);
+    }
+    let page = place.lat(&["path", trace, "--thread", &tid.to_string(), "--at", "1s"]).stdout;
+    assert!(String::from_utf8(page).unwrap().contains("then"), "the row of the time is marked");
+    let never = ["path", trace, "--thread", &tid.to_string(), "--at", "100000s"];
+    assert_eq!(place.lat(&never).status.code(), Some(2));
+}

@@ -5,7 +5,9 @@ mod page;
 
 use clap::Args;
 use lateralis_model::{Event, Interval, Quality, Source};
-use lateralis_store::explained::{Explained, Spans, Wanted, find, find_thread};
+use lateralis_store::explained::{
+    Explained, Found, NotFound, Spans, Stretch, Wanted, find, find_stretches, find_thread,
+};
 use lateralis_store::{Chosen, Recording};
 use lateralis_units::Nanos;
 
@@ -16,6 +18,15 @@ use crate::moment::{self, Moment};
 use crate::output;
 use crate::selection::{SelectArgs, Selection};
 
+/// Stretches of a thread before and after the one that contains the time of `--at`, each at most.
+const STRETCHES: usize = 3;
+
+/// What a thread did around a time.
+struct Around {
+    at: Nanos,
+    stretches: Vec<Stretch>,
+}
+
 /// Options of `lat path`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -25,6 +36,8 @@ use crate::selection::{SelectArgs, Selection};
   lat path demo --span request --thread client-2 --from 0.5s
   lat path demo --thread client-2 --from 0.5s --until 0.6s
                                           what a thread did and waited for, whatever its spans
+  lat path demo --thread client-2 --at 0.5s
+                                          what it did then, just before and just after
 
 From the end of the span back to its beginning: time in which its thread waited for a lock, a
 message or to be woken is the time of whoever it waited for. Locks and I/O of programs that nobody
@@ -40,15 +53,16 @@ pub struct PathArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
     /// Name of the span, as `lat stats` shows it; without it, all that the one --thread did from
-    /// --from to --until
+    /// --from to --until, or around --at
     #[arg(long, value_name = "NAME")]
     pub span: Option<String>,
     /// So many, slowest first
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "at",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub slowest: u32,
-    /// The one that was open at this time, in any form that --from takes
-    #[arg(long, value_name = "TIME", requires = "span", allow_hyphen_values = true)]
+/// The one that was open at this time, in any form that --from takes; without --span, what the one
+    /// --thread did then, just before and just after
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<Moment>,
     #[command(flatten)]
     pub select: SelectArgs,
@@ -65,24 +79,32 @@ pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
     let selection = Selection::new(&args.select, &recording, true)?;
     let contains = |event: &Event<'_>| selection.contains(event);
     let chosen = selection.chosen(&recording, &contains);
-    let (name, spans) = match &args.span {
-        Some(span) => (span.clone(), spans(&args, span, &recording, &chosen)?),
-        None => {
-            let thread = thread(&args)?;
-            (format!("thread {thread}"), whole_thread(thread, &chosen)?)
-        }
-    };
-    selection.finish()?;
     // What a thread is in the midst of when the time begins is known from before.
     let begin = args.span.as_ref().and(chosen.interval.begin);
     let interval = Interval { begin, ..chosen.interval };
     let around = Chosen { interval, ..selection.chosen(&recording, &contains) };
+    let (name, spans, stretches) = match (&args.span, args.at) {
+        (Some(span), _) => (span.clone(), spans(&args, span, &recording, &chosen)?, None),
+        (None, Some(at)) => {
+            let thread = thread(&args)?;
+            let at = at.nanos(recording.beginning());
+            let found = find_stretches(&around, chosen.interval, thread, at, STRETCHES);
+            let (found, stretches) = found.map_err(|error| no_thread(thread, &error))?;
+            (format!("thread {thread}"), one(found), Some(Around { at, stretches }))
+        }
+        (None, None) => {
+            let thread = thread(&args)?;
+            let found = find_thread(&chosen, thread).map_err(|error| no_thread(thread, &error))?;
+            (format!("thread {thread}"), one(found), None)
+        }
+    };
+    selection.finish()?;
     let explained: Vec<Explained> =
         spans.found.iter().map(|span| Explained::of(&around, span)).collect();
     if args.json {
-        output::print_json(&page::json(&name, &spans, &explained))?;
+        output::print_json(&page::json(&name, &spans, &explained, stretches.as_ref()))?;
     } else {
-        output::print(&page::render(&name, &spans, &explained))?;
+        output::print(&page::render(&name, &spans, &explained, stretches.as_ref()))?;
     }
     let is_exact = explained.iter().all(|one| one.quality == Quality::Exact);
     Ok(if is_exact { ExitStatus::Fine } else { ExitStatus::Problems })
@@ -103,19 +125,27 @@ fn thread(args: &PathArgs) -> Result<&str, CliError> {
     }
 }
 
-/// Errors: no thread of the name, or several.
-fn whole_thread(thread: &str, chosen: &Chosen<'_>) -> Result<Spans, CliError> {
-    let found = find_thread(chosen, thread).map_err(|threads| match threads.as_slice() {
-        [] => {
+/// All of a thread, as one span.
+fn one(found: Found) -> Spans {
+    Spans { found: vec![found], quality: Quality::Exact, damage: Vec::new() }
+}
+
+fn no_thread(thread: &str, error: &NotFound) -> CliError {
+    match error {
+        NotFound::NoThread => {
             CliError::new("no such thread", thread, "`lat table TRACE --name threads` lists them")
         }
-        threads => {
+        NotFound::Several(threads) => {
             let numbers: Vec<String> = threads.iter().take(8).map(u32::to_string).collect();
             let advice = format!("give the number of one: {}", numbers.join(", "));
             CliError::new("several threads have this name", thread, advice)
         }
-    })?;
-    Ok(Spans { found: vec![found], quality: Quality::Exact, damage: Vec::new() })
+        NotFound::Unknown => CliError::new(
+            "nothing is known of this thread at this time",
+            thread,
+            "`lat table TRACE --name thread_states` lists the times; `lat record --kernel sched` records them",
+        ),
+    }
 }
 
 /// Errors: no span of the name; none that is wanted; none with a thread.

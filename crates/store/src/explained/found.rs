@@ -50,13 +50,46 @@ pub struct Spans {
     pub damage: Vec<Damage>,
 }
 
+/// Why there is no thread, or nothing is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotFound {
+    /// No thread has the name.
+    NoThread,
+    /// These threads have the name.
+    Several(Vec<u32>),
+    /// What the thread did at the time is not in the trace.
+    Unknown,
+}
+
+/// A thread that is in the trace.
+pub(super) struct NamedThread {
+    pub(super) tid: u32,
+    pub(super) pid: u32,
+    first: Nanos,
+    last: Nanos,
+}
+
 /// A thread by its number, or by its name where only one has it, and all that it did in the chosen time,
 /// from where it is seen first to where it is seen last.
 ///
 /// Cost: a pass over the events.
 ///
-/// Errors: the threads that have the name, by number; none if no thread has.
-pub fn find_thread(chosen: &Chosen<'_>, thread: &str) -> Result<Found, Vec<u32>> {
+/// # Errors
+///
+/// [`NotFound::NoThread`] if no thread has the name, [`NotFound::Several`] if more than one has.
+pub fn find_thread(chosen: &Chosen<'_>, thread: &str) -> Result<Found, NotFound> {
+    let NamedThread { tid, pid, first, last } = named_thread(chosen, thread)?;
+    let (begin, end) = (chosen.interval.begin, chosen.interval.end);
+    let edge = |time, side| Edge { time, side, key: None, writer: Some(Writer { pid, tid }) };
+    let span = Span {
+        begin: edge(begin.map_or(first, |begin| begin.max(first)), Side::Begin),
+        end: edge(end.map_or(last, |end| end.min(last)), Side::End),
+    };
+    Ok(Found { span, tid, is_certain: true, unsure_by_clocks: None, is_open: false })
+}
+
+/// A thread by its number or name.
+pub(super) fn named_thread(chosen: &Chosen<'_>, thread: &str) -> Result<NamedThread, NotFound> {
     let mut facts = chosen.facts();
     let number = thread.parse::<u32>().ok();
     let mut seen: BTreeMap<u32, (Nanos, Nanos)> = BTreeMap::new();
@@ -85,19 +118,13 @@ pub fn find_thread(chosen: &Chosen<'_>, thread: &str) -> Result<Found, Vec<u32>>
         }
     };
     let found: Vec<u32> = seen.keys().copied().filter(|tid| *tid != 0 && is_it(tid)).collect();
-    let (&[tid], Some(&(first, last))) =
-        (found.as_slice(), found.first().and_then(|tid| seen.get(tid)))
-    else {
-        return Err(found);
-    };
-    let (begin, end) = (chosen.interval.begin, chosen.interval.end);
-    let pid = facts.threads().pid(tid);
-    let edge = |time, side| Edge { time, side, key: None, writer: Some(Writer { pid, tid }) };
-    let span = Span {
-        begin: edge(begin.map_or(first, |begin| begin.max(first)), Side::Begin),
-        end: edge(end.map_or(last, |end| end.min(last)), Side::End),
-    };
-    Ok(Found { span, tid, is_certain: true, unsure_by_clocks: None, is_open: false })
+    match (found.as_slice(), found.first().and_then(|tid| seen.get(tid))) {
+        (&[tid], Some(&(first, last))) => {
+            Ok(NamedThread { tid, pid: facts.threads().pid(tid), first, last })
+        }
+        ([], _) | (_, None) => Err(NotFound::NoThread),
+        _ => Err(NotFound::Several(found)),
+    }
 }
 
 struct Finding {

@@ -8,6 +8,8 @@
 mod around;
 mod found;
 mod locks;
+mod stretches;
 
 pub use around::{Explained, Hint};
-pub use found::{Found, Spans, Wanted, find, find_thread};
+pub use found::{Found, NotFound, Spans, Wanted, find, find_thread};
+pub use stretches::{Stretch, find_stretches};

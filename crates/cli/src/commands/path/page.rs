@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat path` as a page for people, and as JSON.
 
+use lateralis_analysis::ThreadState;
 use lateralis_analysis::path::{Occupant, Segment, WokenBy};
 use lateralis_model::Quality;
 use serde_json::{Value, json};
 
-use lateralis_store::explained::{Explained, Spans};
+use lateralis_store::explained::{Explained, Spans, Stretch};
 
+use super::Around;
 use crate::commands::stats::mark::mark;
 use crate::date;
 use crate::output;
@@ -17,8 +19,17 @@ use crate::values;
 const ROWS: usize = 30;
 
 /// The whole page.
-pub fn render(span: &str, spans: &Spans, explained: &[Explained]) -> output::Page {
+pub fn render(
+    span: &str,
+    spans: &Spans,
+    explained: &[Explained],
+    around: Option<&Around>,
+) -> output::Page {
     let mut page = output::Page::new();
+    if let Some(around) = around {
+        page.page(&stretches(span, around));
+        page.gap();
+    }
     for (index, one) in explained.iter().enumerate() {
         if index > 0 {
             page.gap();
@@ -33,12 +44,47 @@ pub fn render(span: &str, spans: &Spans, explained: &[Explained]) -> output::Pag
 }
 
 /// The same as JSON; times in nanoseconds.
-pub fn json(span: &str, spans: &Spans, explained: &[Explained]) -> Value {
-    json!({
+pub fn json(span: &str, spans: &Spans, explained: &[Explained], around: Option<&Around>) -> Value {
+    let mut whole = json!({
         "span": span,
         "quality": spans.quality.name(),
         "spans": explained.iter().map(|one| Page(one).json()).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(Around { at, stretches }) = around {
+        let of = |stretch: &Stretch| {
+            json!({
+                "begin_ns": stretch.begin.0,
+                "end_ns": stretch.end.0,
+                "state": stretch.state.map_or("unknown", ThreadState::name),
+                "cpu": stretch.cpu,
+                "quality": stretch.quality.name(),
+            })
+        };
+        whole["at_ns"] = json!(at.0);
+        whole["stretches"] = stretches.iter().map(of).collect();
+    }
+    whole
+}
+
+/// What a thread did around a time; the row of the time itself is marked.
+fn stretches(thread: &str, around: &Around) -> output::Page {
+    use Align::{Left, Right};
+    let mut page = output::Page::new();
+    line!(page, "{thread} around {}", date::text(around.at));
+    let mut table =
+        Table::new(&[("from", Left), ("time", Right), ("state", Left), ("cpu", Right), ("", Left)]);
+    for stretch in &around.stretches {
+        let is_then = stretch.begin <= around.at && around.at < stretch.end;
+        table.row([
+            date::text(stretch.begin),
+            mark(values::time(stretch.end.since(stretch.begin).max(0) as u64), stretch.quality),
+            stretch.state.map_or("unknown", ThreadState::name).to_owned(),
+            stretch.cpu.map_or(String::new(), |cpu| cpu.to_string()),
+            if is_then { "then".to_owned() } else { String::new() },
+        ]);
+    }
+    page.page(&table.render());
+    page
 }
 
 struct Page<'a>(&'a Explained);
