@@ -326,8 +326,9 @@ impl<E: Copy + Default> Timelines<E> {
             };
             sink.thread_state(kinds, &interval);
             // One that turned into another state without being named by the event goes on in it.
-            let goes_on = ended[index + 1..].iter().any(|next| next.thread == thread);
-            if let Some(event) = ended_by.filter(|_| !goes_on) {
+            // Few end by one event; with the recording all do, and are not asked.
+            let goes_on = |_: &E| ended[index + 1..].iter().any(|next| next.thread == thread);
+            if let Some(event) = ended_by.filter(|event| !goes_on(event)) {
                 self.begin_state(thread, event, sink);
             }
         }

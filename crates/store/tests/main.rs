@@ -9,6 +9,7 @@ mod export;
 mod facts_by_columns;
 mod given;
 mod kernel_facts;
+mod open_ends;
 mod sessions;
 mod tables;
 mod tables_document;
