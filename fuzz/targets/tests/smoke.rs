@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every target on a fixed set of mutations, always the same, so that a fault found
-//! here is found again everywhere.
+//! here is found again everywhere. `LATERALIS_FUZZ_ITERATIONS` asks for another number of them.
 
 use lateralis_fuzz_targets::TARGETS;
 use lateralis_fuzz_targets::mutate::{Numbers, mutate};
@@ -13,6 +13,8 @@ fn run(name: &str, iterations: usize) {
     for seed in &seeds {
         (target.check)(seed);
     }
+    let asked = std::env::var("LATERALIS_FUZZ_ITERATIONS").ok();
+    let iterations = asked.map_or(iterations, |number| number.parse().expect("a number"));
     for _ in 0..iterations {
         let seed = &seeds[numbers.below(seeds.len())];
         let other = &seeds[numbers.below(seeds.len())];
