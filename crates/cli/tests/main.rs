@@ -25,6 +25,7 @@ mod keep;
 mod keep_sources;
 mod kernel;
 mod kernel_counts;
+mod left_out;
 mod lent;
 mod life;
 mod limits;

@@ -12,9 +12,6 @@ use lateralis_units::Nanos;
 use crate::derived::DerivedSink;
 use crate::facts::{At, Fact, Kinds, Leaving, WakeMoment, Waker};
 
-/// Processors that are followed; a damaged trace may name four thousand million.
-const CPUS_MAX: usize = 1 << 16;
-
 /// A thread in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadStateInterval<E = ()> {
@@ -67,9 +64,19 @@ pub struct Schedule {
     sums: Option<Box<ScheduleSums>>,
     tids: Vec<u32>,
     cpus: Vec<u32>,
+    left_out: u64,
 }
 
 impl Schedule {
+    /// CPUs that are followed; a damaged trace may name four thousand million.
+    pub const CPUS_MAX: usize = 1 << 16;
+
+    /// Number of switches of other CPUs.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
     /// Processors and their times.
     pub fn cpus(&self) -> impl Iterator<Item = (u32, &CpuTime)> {
         let times = self.sums.iter().flat_map(|sums| sums.utilisation.cpus());
@@ -135,6 +142,8 @@ pub struct Timelines<E> {
     alone: Vec<bool>,
     stream: StreamIndex,
     ended: Vec<ThreadInterval>,
+    /// Switches of CPUs that are not followed.
+    left_out: u64,
 }
 
 impl<E: Copy + Default> Timelines<E> {
@@ -149,6 +158,7 @@ impl<E: Copy + Default> Timelines<E> {
             alone,
             stream: StreamIndex(0),
             ended: Vec::new(),
+            left_out: 0,
         }
     }
 
@@ -161,7 +171,7 @@ impl<E: Copy + Default> Timelines<E> {
     }
 
     fn cpu(&mut self, cpu: u32) -> Option<u32> {
-        let has_room = self.cpus.len() < CPUS_MAX || self.cpus.known(&cpu).is_some();
+        let has_room = self.cpus.len() < Schedule::CPUS_MAX || self.cpus.known(&cpu).is_some();
         has_room.then(|| self.cpus.number(cpu))
     }
 
@@ -177,7 +187,8 @@ impl<E: Copy + Default> Timelines<E> {
     pub(crate) fn take_sums(&mut self) -> Schedule {
         let things = |of: &Numbering<u32>| of.things().to_vec();
         let sums = self.scheduling.take_sums();
-        Schedule { sums, tids: things(&self.threads), cpus: things(&self.cpus) }
+        let (tids, cpus) = (things(&self.threads), things(&self.cpus));
+        Schedule { sums, tids, cpus, left_out: self.left_out }
     }
 
     fn of_thread(&mut self, thread: u32) -> &mut Thread<E> {
@@ -199,7 +210,11 @@ impl<E: Copy + Default> Timelines<E> {
     ) {
         match *fact {
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole } => {
-                let Some(cpu) = at.cpu.and_then(|cpu| self.cpu(cpu)) else { return };
+                let Some(number) = at.cpu else { return };
+                let Some(cpu) = self.cpu(number) else {
+                    self.left_out += 1;
+                    return;
+                };
                 let event = sink.event(kinds, at, fact);
                 self.stream = at.stream;
                 let from = (from, leaving, from_is_whole);

@@ -9,6 +9,7 @@ pub(super) mod gather;
 mod idle;
 mod kernel;
 mod latency;
+mod left_out;
 mod levels;
 pub(super) mod mark;
 mod memory;

@@ -40,8 +40,7 @@ impl Kind {
     }
 }
 
-/// Machines of one name, or quantities, that keys tell apart; more are left out.
-const INSTANCES_MAX: usize = 1 << 14;
+const INSTANCES_MAX: usize = Kinds::INSTANCES_MAX;
 
 /// Things of one name that keys tell apart: each is one of its own, by number.
 #[derive(Debug, Default)]
@@ -124,11 +123,14 @@ pub struct Kinds {
     pub machines: Vec<Machine>,
     /// Counters.
     pub counters: Vec<Counter>,
-    /// States and levels of keys beyond the first [`INSTANCES_MAX`] of a name; nothing is said of them.
+    /// States and levels of keys beyond the first [`Kinds::INSTANCES_MAX`] of a name; nothing is said of them.
     pub left_out: u64,
 }
 
 impl Kinds {
+    /// Machines of one name, or quantities, that keys tell apart; more are left out.
+    pub const INSTANCES_MAX: usize = 1 << 14;
+
     /// Whether what left once on a channel may arrive several times.
     #[must_use]
     pub fn fans_out(&self, channel: u32) -> bool {

@@ -18,8 +18,7 @@ use crate::facts::At;
 
 /// Threads whose call is remembered; a hostile trace may name any number.
 const OPEN_MAX: usize = 1 << 20;
-/// Calls that have a row: there are five hundred, but a trace may make up names and numbers.
-const NAMES_MAX: usize = 1 << 12;
+const NAMES_MAX: usize = Calls::NAMES_MAX;
 /// The greatest error number that a call returns [include/linux/err.h, `MAX_ERRNO`].
 const ERROR_MAX: i64 = 4095;
 
@@ -85,7 +84,8 @@ impl Moves {
 pub struct CallName {
     /// Who is called.
     pub layer: Layer,
-    /// As the kernel calls it; `#N` of number N without a name here, `?` of an exit without either.
+    /// As the kernel calls it; `#N` of number N without a name here, `?` of an exit without either,
+    /// `others` of all names beyond [`Calls::NAMES_MAX`].
     pub name: String,
     /// Where the bytes go, if it returns their number.
     pub moves: Option<Moves>,
@@ -189,12 +189,27 @@ pub struct Calls {
     by_number: HashMap<(u32, u64), u32, RandomState>,
     open: HashMap<(Layer, u32), Open, RandomState>,
     machines: Vec<Machine>,
+    /// Rows of names beyond the first.
+    others: Vec<u32>,
 }
 
+/// The name of an exit without a name.
+const UNNAMED: &str = "?";
+/// The name of all that have no row of their own.
+const OTHERS: &str = "others";
 /// Calls that are entered and never left.
 const WITHOUT_EXIT: [&str; 4] = ["rt_sigreturn", "sigreturn", "exit", "exit_group"];
 
 impl Calls {
+    /// Calls that have a row: there are five hundred, but a trace may make up names and numbers.
+    pub const NAMES_MAX: usize = 1 << 12;
+
+    /// Rows of calls whose names have no row of their own, at most one of each layer.
+    #[must_use]
+    pub fn others(&self) -> &[u32] {
+        &self.others
+    }
+
     /// Calls by the numbers of [`Call::name`].
     #[must_use]
     pub fn names(&self) -> &[CallName] {
@@ -284,12 +299,16 @@ impl Calls {
         if let Some(number) = self.by_name.get(&(layer, name.to_owned())) {
             return *number;
         }
-        let is_full = self.names.len() >= NAMES_MAX;
-        let name = if is_full { "?" } else { name };
+        // An exit without a name is not one of the others.
+        let is_full = self.names.len() >= NAMES_MAX && name != UNNAMED;
+        let name = if is_full { OTHERS } else { name };
         if is_full && let Some(number) = self.by_name.get(&(layer, name.to_owned())) {
             return *number;
         }
         let number = self.names.len() as u32;
+        if is_full {
+            self.others.push(number);
+        }
         self.names.push(CallName { layer, name: name.to_owned(), moves: Moves::of(name) });
         self.by_name.insert((layer, name.to_owned()), number);
         number
@@ -377,7 +396,7 @@ impl Calls {
             // Of a numbered one it is how a handler of signals returns: what is in the register
             // then is what the interrupted call had returned before.
             (None, None) if matches!(rule.which, Which::Number(_)) => return,
-            (None, None) => self.name(rule.layer, "?"),
+            (None, None) => self.name(rule.layer, UNNAMED),
         };
         see(&Activity::Call(Call {
             stream: at.stream,

@@ -10,9 +10,6 @@ use lateralis_units::Nanos;
 use super::fields;
 use crate::facts::At;
 
-/// Devices that are counted separately.
-const DEVICES_MAX: usize = 1 << 12;
-
 /// What happened to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PacketStep {
@@ -76,6 +73,7 @@ pub struct PacketRule {
 pub struct NetworkDevices {
     names: Vec<String>,
     numbers: HashMap<(Host, String), u32, RandomState>,
+    left_out: u64,
 }
 
 /// What events of a class say, if anything.
@@ -99,6 +97,15 @@ pub(super) fn rule(class: &EventClass, host: Host) -> Option<PacketRule> {
 }
 
 impl NetworkDevices {
+    /// Devices that are counted separately.
+    pub const DEVICES_MAX: usize = 1 << 12;
+
+    /// Number of packets of other devices.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
     /// Devices by the numbers of [`DevicePacket::device`].
     #[must_use]
     pub fn names(&self) -> &[String] {
@@ -127,7 +134,8 @@ impl NetworkDevices {
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
         }
-        if self.names.len() >= DEVICES_MAX {
+        if self.names.len() >= Self::DEVICES_MAX {
+            self.left_out += 1;
             return None;
         }
         let number = self.names.len() as u32;

@@ -7,6 +7,7 @@ use lateralis_analysis::{Durations, Gaps};
 use lateralis_semantics::kernel::block::{Device, Operation, Request, RequestStatus};
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section};
 use crate::table::{Align, Table};
@@ -38,6 +39,7 @@ struct OfDevice {
 pub struct BlockTotals {
     devices: BTreeMap<(Device, Operation), OfDevice>,
     merges: BTreeMap<Device, u64>,
+    left_out: u64,
 }
 
 impl BlockTotals {
@@ -45,6 +47,8 @@ impl BlockTotals {
     pub fn merge(&mut self, device: Device) {
         if self.merges.len() < DEVICES_MAX || self.merges.contains_key(&device) {
             *self.merges.entry(device).or_default() += 1;
+        } else {
+            self.left_out += 1;
         }
     }
 
@@ -52,6 +56,7 @@ impl BlockTotals {
     pub fn add(&mut self, request: &Request, gaps: &Gaps) {
         let key = (request.device, request.operation);
         if self.devices.len() >= DEVICES_MAX && !self.devices.contains_key(&key) {
+            self.left_out += 1;
             return;
         }
         let of = self.devices.entry(key).or_default();
@@ -77,6 +82,18 @@ impl BlockTotals {
         match request.service_ns {
             Some(nanos) => of.service.push(nanos),
             None => of.not_timed += 1,
+        }
+    }
+
+    /// Requests and merges that are left out.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut {
+            member: "block",
+            section: Section::Block,
+            what: "requests and merges",
+            of: "pairs of device and operation",
+            most: DEVICES_MAX as u64,
+            count: self.left_out,
         }
     }
 

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::Gaps;
 use lateralis_model::Quality;
-use lateralis_semantics::kernel::calls::{Call, CallName, Layer, Moves};
+use lateralis_semantics::kernel::calls::{Call, CallName, Calls, Layer, Moves};
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
@@ -54,8 +55,8 @@ pub struct CallTotals {
     names: Vec<OfName>,
     /// By name and thread.
     threads: HashMap<(u32, Option<u32>), Returned>,
-    /// Whether there were more pairs of them.
-    is_cut: bool,
+    /// Calls of more pairs of them.
+    left_out: u64,
     /// Whether whose a call is was not known of any.
     has_unknown: bool,
 }
@@ -91,8 +92,24 @@ impl CallTotals {
         if self.threads.len() < PAIRS_MAX || self.threads.contains_key(&key) {
             self.threads.entry(key).or_default().add(call);
         } else {
-            self.is_cut = true;
+            self.left_out += 1;
         }
+    }
+}
+
+impl CallTotals {
+    /// Calls that are left out: of threads, and those whose names are.
+    pub fn left_out(&self, calls: &Calls) -> [LeftOut; 2] {
+        let of = |what, of, most: usize, count| {
+            let (member, section, most) = ("calls", Section::Calls, most as u64);
+            LeftOut { member, section, what, of, most, count }
+        };
+        let others = calls.others().iter().filter_map(|name| self.names.get(*name as usize));
+        let others = others.map(|of| of.returned.count + of.not_returned + of.missing).sum();
+        [
+            of("calls by thread", "pairs of call and thread", PAIRS_MAX, self.left_out),
+            of("calls by name", "names", Calls::NAMES_MAX, others),
+        ]
     }
 }
 
@@ -142,7 +159,7 @@ impl CallTotals {
 
     /// Of single threads: a call whose thread is unknown can be of any, and some may be left out.
     fn trust_of_threads(&self, trust: Trust) -> Trust {
-        trust.at_least(self.has_unknown || self.is_cut)
+        trust.at_least(self.has_unknown || self.left_out > 0)
     }
 
     /// The member `calls` of the whole, where there are any.

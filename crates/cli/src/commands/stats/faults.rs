@@ -8,6 +8,7 @@ use lateralis_model::Quality;
 use lateralis_semantics::kernel::faults::{Fault, FaultKind};
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
@@ -27,7 +28,7 @@ struct OfThread {
 #[derive(Debug, Default)]
 pub struct FaultTotals {
     threads: HashMap<Option<u32>, OfThread>,
-    has_left_out: bool,
+    left_out: u64,
 }
 
 impl FaultTotals {
@@ -35,7 +36,7 @@ impl FaultTotals {
     pub fn add(&mut self, fault: &Fault) {
         let tid = fault.writer.map(|writer| writer.tid);
         if self.threads.len() >= THREADS_MAX && !self.threads.contains_key(&tid) {
-            self.has_left_out = true;
+            self.left_out += 1;
             return;
         }
         let of = self.threads.entry(tid).or_default();
@@ -54,7 +55,19 @@ impl FaultTotals {
 
     /// A fault whose thread is unknown can be of any.
     fn trust(&self, trust: Trust) -> Trust {
-        trust.at_least(self.threads.contains_key(&None) || self.has_left_out)
+        trust.at_least(self.threads.contains_key(&None) || self.left_out > 0)
+    }
+
+    /// Page faults that are left out.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut {
+            member: "page_faults",
+            section: Section::Faults,
+            what: "page faults",
+            of: "threads",
+            most: THREADS_MAX as u64,
+            count: self.left_out,
+        }
     }
 
     /// The member `page_faults` of the whole, where there are any.

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::counted;
 use super::kernel::KernelTotals;
+use super::left_out;
 use super::levels::Levels;
 use super::mark::Trust;
 use super::messages::Messages;
@@ -526,6 +527,7 @@ impl Statistics {
         for (name, value) in self.running.json(*trust, who, over).into_iter().flatten() {
             all[name] = value;
         }
+        all["left_out"] = left_out::to_json(self);
         all
     }
 }

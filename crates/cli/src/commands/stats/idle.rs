@@ -7,6 +7,7 @@ use lateralis_analysis::Gaps;
 use lateralis_semantics::kernel::idle::IdleStay;
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section};
 use crate::table::{Align, Table};
@@ -29,6 +30,7 @@ struct OfState {
 #[derive(Debug, Default)]
 pub struct IdleTotals {
     states: BTreeMap<(u32, Option<u32>), OfState>,
+    left_out: u64,
 }
 
 impl IdleTotals {
@@ -36,6 +38,7 @@ impl IdleTotals {
     pub fn add(&mut self, stay: &IdleStay, gaps: &Gaps) {
         let key = (stay.cpu, stay.state);
         if self.states.len() >= STATES_MAX && !self.states.contains_key(&key) {
+            self.left_out += 1;
             return;
         }
         let of = self.states.entry(key).or_default();
@@ -56,6 +59,18 @@ impl IdleTotals {
         let of_cpu = self.states.range((cpu, None)..=(cpu, Some(u32::MAX)));
         let mut open = of_cpu.map(|((_, state), of)| of.open + u64::from(state.is_none()));
         trust.at_least(open.any(|open| open > 0))
+    }
+
+    /// Stays that are left out.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut {
+            member: "cpu_idle",
+            section: Section::Idle,
+            what: "stays",
+            of: "pairs of CPU and state",
+            most: STATES_MAX as u64,
+            count: self.left_out,
+        }
     }
 
     /// The member `cpu_idle` of the whole, where there is any.

@@ -10,6 +10,7 @@ use super::block::BlockTotals;
 use super::calls::CallTotals;
 use super::faults::FaultTotals;
 use super::idle::IdleTotals;
+use super::left_out::LeftOut;
 use super::mark::Trust;
 use super::memory::MemoryTotals;
 use super::network::NetworkTotals;
@@ -70,6 +71,19 @@ impl KernelTotals {
             ("memory", self.memory.json(trust, who)),
         ];
         all.into_iter().filter_map(|(name, of)| Some((name, of?))).collect()
+    }
+
+    /// What is left out of all of them.
+    pub fn left_out(&self, events: &KernelEvents) -> Vec<LeftOut> {
+        let mut all = Vec::from(self.calls.left_out(events.calls()));
+        all.extend([
+            self.block.left_out(),
+            self.faults.left_out(),
+            NetworkTotals::left_out(events.network_devices()),
+            self.idle.left_out(),
+            self.memory.left_out(),
+        ]);
+        all
     }
 
     /// The tables.

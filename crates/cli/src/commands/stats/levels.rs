@@ -9,6 +9,7 @@ use lateralis_store::facts::{At, Kinds, Owner};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
@@ -31,7 +32,8 @@ enum Whose {
 pub struct Levels {
     machines: HashMap<(u32, Owner), States>,
     counters: HashMap<(u32, Whose), Level>,
-    left_out: u64,
+    /// Values of machines, and those of counters.
+    left_out: [u64; 2],
     begin: Nanos,
     end: Nanos,
 }
@@ -40,13 +42,13 @@ impl Levels {
     /// From `begin` on.
     pub fn new(begin: Nanos) -> Self {
         let (machines, counters) = (HashMap::new(), HashMap::new());
-        Self { machines, counters, left_out: 0, begin, end: begin }
+        Self { machines, counters, left_out: [0; 2], begin, end: begin }
     }
 
     /// A machine is told to be in a state; `is_whole` if nothing is missing since it was told before.
     pub fn state(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
         if self.machines.len() >= INSTANCES_MAX && !self.machines.contains_key(&place) {
-            self.left_out += 1;
+            self.left_out[0] += 1;
             return;
         }
         let states = self.machines.entry(place).or_default();
@@ -75,7 +77,7 @@ impl Levels {
         };
         let key = (counter, whose);
         if self.counters.len() >= INSTANCES_MAX && !self.counters.contains_key(&key) {
-            self.left_out += 1;
+            self.left_out[1] += 1;
             return;
         }
         let begin = self.begin;
@@ -267,17 +269,28 @@ impl Levels {
             ]);
         }
         page.table(Section::Counters, "counters", &table, counters.len());
-        if self.left_out > 0 {
-            let line = "machines and counters beyond the first 65 536 are left out";
-            page.remark(Section::Counters, line);
-        }
-        if kinds.left_out > 0 {
-            let line = format!(
-                "{} states and levels are left out: each name has room for 16 384 keys",
-                values::count(kinds.left_out)
-            );
-            page.remark(Section::Counters, &line);
-        }
+    }
+
+    /// States and values of counters that are left out.
+    pub fn left_out(&self, kinds: &Kinds) -> [LeftOut; 3] {
+        let of = |member, section, what, of, most: usize, count| {
+            let most = most as u64;
+            LeftOut { member, section, what, of, most, count }
+        };
+        let [states, values] = self.left_out;
+        let (machines, counters) = (Section::States, Section::Counters);
+        [
+            of("states", machines, "states", "machines", INSTANCES_MAX, states),
+            of("counters", counters, "values", "counters", INSTANCES_MAX, values),
+            of(
+                "counters",
+                counters,
+                "states and values",
+                "keys of a name",
+                Kinds::INSTANCES_MAX,
+                kinds.left_out,
+            ),
+        ]
     }
 }
 

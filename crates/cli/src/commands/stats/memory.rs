@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use lateralis_semantics::kernel::memory::{Allocation, Allocator};
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
@@ -46,7 +47,7 @@ type Key = (Allocator, Option<u32>);
 #[derive(Debug, Default)]
 pub struct MemoryTotals {
     threads: HashMap<Key, OfThread>,
-    has_left_out: bool,
+    left_out: u64,
 }
 
 impl MemoryTotals {
@@ -68,7 +69,7 @@ impl MemoryTotals {
 
     fn of(&mut self, key: Key) -> Option<&mut OfThread> {
         if self.threads.len() >= THREADS_MAX && !self.threads.contains_key(&key) {
-            self.has_left_out = true;
+            self.left_out += 1;
             return None;
         }
         Some(self.threads.entry(key).or_default())
@@ -84,7 +85,19 @@ impl MemoryTotals {
 
     /// An allocation whose thread is unknown can be of any.
     fn trust(&self, allocator: Allocator, trust: Trust) -> Trust {
-        trust.at_least(self.has_left_out || self.threads.contains_key(&(allocator, None)))
+        trust.at_least(self.left_out > 0 || self.threads.contains_key(&(allocator, None)))
+    }
+
+    /// Allocations and frees that are left out.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut {
+            member: "memory",
+            section: Section::Memory,
+            what: "allocations and frees",
+            of: "pairs of thread and allocator",
+            most: THREADS_MAX as u64,
+            count: self.left_out,
+        }
     }
 
     /// The member `memory` of the whole, where there is any.

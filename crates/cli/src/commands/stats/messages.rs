@@ -9,6 +9,7 @@ use lateralis_semantics::{ClockErrors, DerivedFlow};
 use lateralis_store::facts::{Kind, Kinds};
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::date;
@@ -54,6 +55,8 @@ impl Latencies {
 struct Channel {
     latencies: Latencies,
     pairs: BTreeMap<Pair, Latencies>,
+    /// Those of pairs beyond the first [`PAIRS_MAX`].
+    left_out: u64,
     /// Those with events missing on the way.
     touched: u64,
     /// Those that seem to arrive before they left.
@@ -88,6 +91,18 @@ impl Messages {
     pub fn new(kinds: &Kinds, is_cut: (bool, bool)) -> Self {
         let channels = kinds.channels.iter().map(|_| Channel::default()).collect();
         Self { channels, is_cut }
+    }
+
+    /// Messages of pairs of CPUs that are left out.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut {
+            member: "messages",
+            section: Section::Messages,
+            what: "messages by pair of CPUs",
+            of: "pairs of a channel",
+            most: PAIRS_MAX as u64,
+            count: self.channels.iter().map(|channel| channel.left_out).sum(),
+        }
     }
 
     /// How far numbers of a channel can be trusted: all of them, messages that were not received, and those
@@ -270,6 +285,8 @@ impl Channel {
         let pair = (message.send.cpu, message.receive.cpu);
         if self.pairs.len() < PAIRS_MAX || self.pairs.contains_key(&pair) {
             self.pairs.entry(pair).or_default().push(nanos, error);
+        } else {
+            self.left_out += 1;
         }
         if self.slowest.is_none_or(|(slowest, _)| slowest.nanos() < nanos) {
             self.slowest = Some((message, error));

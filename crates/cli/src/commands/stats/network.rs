@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_semantics::kernel::network::{DevicePacket, PacketStep};
+use lateralis_semantics::kernel::network::{DevicePacket, NetworkDevices, PacketStep};
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section};
 use crate::table::{Align, Table};
@@ -32,6 +33,18 @@ impl NetworkTotals {
         let of = self.devices.entry(packet.device).or_default().entry(packet.step).or_default();
         of.0 += 1;
         of.1 = of.1.saturating_add(packet.bytes);
+    }
+
+    /// Packets that are left out.
+    pub fn left_out(devices: &NetworkDevices) -> LeftOut {
+        LeftOut {
+            member: "network",
+            section: Section::Network,
+            what: "packets",
+            of: "devices",
+            most: NetworkDevices::DEVICES_MAX as u64,
+            count: devices.left_out(),
+        }
     }
 
     fn of(of: &BTreeMap<PacketStep, (u64, u64)>, step: PacketStep) -> (u64, u64) {

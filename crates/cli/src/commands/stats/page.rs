@@ -9,6 +9,7 @@ use lateralis_store::facts::Threads;
 
 use super::counted;
 use super::gather::Statistics;
+use super::left_out;
 use super::mark::{Trust, legend, mark};
 use crate::date;
 use crate::output;
@@ -196,6 +197,7 @@ pub fn render(
     statistics.messages.page(&mut page, who, statistics.facts.kinds());
     statistics.levels.page(&mut page, who, statistics.facts.kinds());
     statistics.rates.page(&mut page);
+    left_out::page(statistics, &mut page);
     losses(&mut page, recording, statistics);
     if !statistics.damage.is_empty() && page.wants(Section::Losses) {
         page.text.gap();

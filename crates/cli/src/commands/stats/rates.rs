@@ -10,6 +10,7 @@ use lateralis_model::{Quality, Trace};
 use lateralis_units::Nanos;
 use serde_json::Value;
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section};
 use crate::date;
@@ -61,6 +62,8 @@ pub struct Rates {
     pub total: Tally,
     /// Events of the tracer about itself where classes are not counted one by one.
     own: u64,
+    /// Events of CPUs that are not counted separately.
+    left_out: u64,
 }
 
 impl Rates {
@@ -97,6 +100,19 @@ impl Rates {
             cpu_beats: Vec::new(),
             total: Tally::default(),
             own: 0,
+            left_out: 0,
+        }
+    }
+
+    /// Events of CPUs that are left out.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut {
+            member: "events_by_cpu",
+            section: Section::Events,
+            what: "events by CPU",
+            of: "CPUs",
+            most: CPUS_MAX as u64,
+            count: self.left_out,
         }
     }
 
@@ -126,8 +142,10 @@ impl Rates {
         if let Some(of_class) = self.class(stream_class, class) {
             of_class.add(time);
         }
-        if let Some(beats) = cpu.and_then(|cpu| self.cpu(cpu)) {
-            beats.add(time);
+        let Some(cpu) = cpu else { return };
+        match self.cpu(cpu) {
+            Some(beats) => beats.add(time),
+            None => self.left_out += 1,
         }
     }
 
@@ -143,9 +161,13 @@ impl Rates {
         }
         let tally = Tally::of(times);
         self.total.merge(&tally);
-        if let Some(beats) = cpu.and_then(|cpu| self.cpu(cpu)) {
-            beats.tally.merge(&tally);
-            beats.rhythm.add_all(times);
+        match cpu.map(|cpu| self.cpu(cpu)) {
+            Some(Some(beats)) => {
+                beats.tally.merge(&tally);
+                beats.rhythm.add_all(times);
+            }
+            Some(None) => self.left_out = self.left_out.saturating_add(times.len() as u64),
+            None => {}
         }
         if let Some(beats) = self.class(stream_class, class) {
             beats.tally.merge(&tally);

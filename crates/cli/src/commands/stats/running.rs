@@ -11,6 +11,7 @@ use lateralis_store::facts::{At, Facts};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use super::thread_states::States;
@@ -175,6 +176,20 @@ impl Running {
     /// Nanoseconds of a processor in the kernel.
     fn kernel_of_cpu(&self, cpu: u32) -> u64 {
         self.cpus.known(&cpu).map_or(0, |cpu| self.kernel.of_cpu(cpu))
+    }
+
+    /// Switches and wake-ups that are left out.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let mut all = Vec::from(self.wakeups.left_out());
+        all.push(LeftOut {
+            member: "cpus",
+            section: Section::Cpus,
+            what: "switches",
+            of: "CPUs",
+            most: Schedule::CPUS_MAX as u64,
+            count: self.schedule.left_out(),
+        });
+        all
     }
 
     fn by_cpu(&self) -> Vec<(u32, &CpuTime)> {

@@ -104,10 +104,14 @@ pub fn keep(all: &mut Value, wanted: &[Section]) {
     let Some(members) = all.as_object_mut().filter(|_| !wanted.is_empty()) else {
         return;
     };
-    members.retain(|name, _| {
-        let of = MEMBERS.iter().find(|(member, _)| member == name);
+    let is_wanted = |name: &str| {
+        let of = MEMBERS.iter().find(|(member, _)| *member == name);
         of.is_none_or(|(_, sections)| sections.iter().any(|section| wanted.contains(section)))
-    });
+    };
+    members.retain(|name, _| is_wanted(name));
+    if let Some(Value::Object(left_out)) = members.get_mut("left_out") {
+        left_out.retain(|name, _| is_wanted(name));
+    }
     let spans = members.get_mut("spans").and_then(Value::as_array_mut);
     for span in spans.into_iter().flatten().filter_map(Value::as_object_mut) {
         keep_of_span(span, wanted);
@@ -140,6 +144,7 @@ mod tests {
             "trace": "t",
             "events": [1],
             "messages": [],
+            "left_out": { "calls": [2], "events_by_cpu": [3] },
             "spans": [{
                 "name": "a", "key_fields": [], "count": 3, "by_key": [], "keys": 2,
                 "histogram_ns": [], "not_exact": { "count": "lower_bound", "keys": "unknown" },
@@ -151,12 +156,15 @@ mod tests {
             all
         };
         assert_eq!(kept(&[]), all);
-        assert_eq!(kept(&[Section::Events]), json!({ "trace": "t", "events": [1] }));
+        let left_out = json!({ "events_by_cpu": [3] });
+        let events = json!({ "trace": "t", "events": [1], "left_out": left_out });
+        assert_eq!(kept(&[Section::Events]), events);
         let keys = json!({
             "name": "a", "key_fields": [], "by_key": [], "keys": 2,
             "not_exact": { "keys": "unknown" },
         });
-        assert_eq!(kept(&[Section::Keys]), json!({ "trace": "t", "spans": [keys] }));
+        let keys = json!({ "trace": "t", "spans": [keys], "left_out": {} });
+        assert_eq!(kept(&[Section::Keys]), keys);
         let spans = kept(&[Section::Spans, Section::Messages]);
         assert_eq!(spans["spans"][0]["count"], 3);
         assert_eq!(spans["spans"][0]["histogram_ns"], json!([]));

@@ -18,6 +18,7 @@ use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::latency;
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use super::sections::Asked;
@@ -523,10 +524,19 @@ impl Spans {
             }
             let title = format!("{} by {}", kind.name, self.key_fields(index, kind).join(", "));
             page.table(Section::Keys, &title, &table, things.len());
-            if of.other_keys().count > 0 {
-                let line = "spans of keys beyond the first 262 144 are not told apart";
-                page.remark(Section::Keys, line);
-            }
+        }
+    }
+
+    /// Spans by key that are left out.
+    pub fn left_out(&self) -> LeftOut {
+        let others = self.table.kinds().iter().map(SpanKind::other_keys);
+        LeftOut {
+            member: "spans",
+            section: Section::Keys,
+            what: "spans by key",
+            of: "keys of a name",
+            most: SpanLimits::default().keys as u64,
+            count: others.map(|of| of.count.saturating_add(of.touched_count)).sum(),
         }
     }
 

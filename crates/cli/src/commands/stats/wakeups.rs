@@ -10,6 +10,7 @@ use lateralis_semantics::ThreadStateInterval;
 use lateralis_store::facts::{WakeMoment, Waker};
 use serde_json::Value;
 
+use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
@@ -65,6 +66,10 @@ pub struct Wakeups {
     of_unknown: HashSet<u32>,
     /// Wake-ups of threads that have not run since.
     waiting_count: u64,
+    /// Wake-ups that are in no latency, and those that are in no pair.
+    left_out: [u64; 2],
+    /// Whether some threads may be missing among [`Wakeups::of_unknown`].
+    has_more_of_unknown: bool,
 }
 
 impl Wakeups {
@@ -88,14 +93,34 @@ impl Wakeups {
             } else {
                 woken.touched += 1;
             }
+        } else {
+            self.left_out[0] += 1;
         }
-        if matches!(waker, Waker::Unknown(_)) && self.of_unknown.len() < WOKEN_MAX {
-            self.of_unknown.insert(tid);
+        if matches!(waker, Waker::Unknown(_)) {
+            match self.of_unknown.len() < WOKEN_MAX || self.of_unknown.contains(&tid) {
+                true => drop(self.of_unknown.insert(tid)),
+                false => self.has_more_of_unknown = true,
+            }
         }
         let pair = (waker, tid);
         if self.pairs.len() < WOKEN_MAX || self.pairs.contains_key(&pair) {
             *self.pairs.entry(pair).or_default() += 1;
+        } else {
+            self.left_out[1] += 1;
         }
+    }
+
+    /// Wake-ups that are left out.
+    pub fn left_out(&self) -> [LeftOut; 2] {
+        let of = |what, of, count| {
+            let (member, section, most) = ("wakeups", Section::Wakeups, WOKEN_MAX as u64);
+            LeftOut { member, section, what, of, most, count }
+        };
+        let [latencies, pairs] = self.left_out;
+        [
+            of("latencies", "threads that are woken", latencies),
+            of("wake-ups by pair", "pairs of waker and thread", pairs),
+        ]
     }
 
     /// Latencies by thread, and who woke whom. Where switches are missing, a wake-up of a thread that had
@@ -158,7 +183,9 @@ impl Wakeups {
     fn quality(&self, (waker, woken): (Waker, u32)) -> Quality {
         match waker {
             Waker::Unknown(_) => Quality::Unknown,
-            _ if self.of_unknown.contains(&woken) => Quality::LowerBound,
+            _ if self.has_more_of_unknown || self.of_unknown.contains(&woken) => {
+                Quality::LowerBound
+            }
             Waker::Thread(_) | Waker::Interrupt => Quality::Exact,
         }
     }
