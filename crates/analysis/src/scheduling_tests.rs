@@ -375,8 +375,10 @@ proptest! {
                 (1, _) => all.made(Nanos(time), new),
                 _ => {
                     // Mostly the one leaves that came.
-                    let old = last[cpu as usize].map_or(old, |(came, _)| if what == 2 { old } else { came });
-                    stretches.push(all.switch(&switch(time, cpu, who(old), who(new)), GoesInto::State(Sleeping)));
+                    let came = last[cpu as usize].filter(|_| what != 2);
+                    let old = came.map_or(old, |(came, _)| came);
+                    let next = switch(time, cpu, who(old), who(new));
+                    stretches.push(all.switch(&next, GoesInto::State(Sleeping)));
                     if let Some((came, since)) = last[cpu as usize].replace((new, time)) {
                         claims.push((cpu, came, since, time));
                     }
@@ -386,7 +388,9 @@ proptest! {
         }
         all.finish(Nanos(time));
         told.extend(all.take());
-        claims.extend((0..).zip(last).filter_map(|(cpu, of)| of.map(|(came, since)| (cpu, came, since, time))));
+        for (cpu, of) in (0..).zip(last) {
+            claims.extend(of.map(|(came, since)| (cpu, came, since, time)));
+        }
         let is_contradicted = |thread: u32, on: Option<u32>, begin: Nanos, end: Nanos| {
             claims.iter().any(|&(cpu, came, since, until)| {
                 (came, Some(cpu) != on) == (thread, true) && since.max(begin.0) < until.min(end.0)

@@ -65,7 +65,10 @@ fn write(place: &Place, folder: &str, names: u64, threads: u64) {
 fn each_section_of_the_statistics_counts_what_it_leaves_out() {
     let place = Place::new();
     write(&place, "many", NAMES, THREADS);
-    let of = |what: &str, of: &str, most: u64, count: u64| json!([{ "what": what, "of": of, "most": most, "count": count }]);
+    let of = |what: &str, of: &str, most: u64, count: u64| {
+        let one = json!({ "what": what, "of": of, "most": most, "count": count });
+        json!([one])
+    };
     let calls = of("calls by name", "names", 4_096, NAMES - 4_096);
     let network = of("packets", "devices", 4_096, NAMES - 4_096);
     let faults = of("page faults", "threads", 65_536, THREADS - 65_536);

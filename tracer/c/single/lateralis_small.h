@@ -702,6 +702,8 @@ static inline int lat_i_rtos_enter(uint32_t irq)
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifndef LAT_LAT_H
+#endif
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
@@ -1060,6 +1062,8 @@ static inline int lat_i_rtos_enter(uint32_t irq)
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifndef LAT_LAT_H
+#endif
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push

@@ -60,7 +60,7 @@ pub struct PathArgs {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "at",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub slowest: u32,
-/// The one that was open at this time, in any form that --from takes; without --span, what the one
+    /// The one that was open at this time, in any form that --from takes; without --span, what the one
     /// --thread did then, just before and just after
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<Moment>,
@@ -87,7 +87,7 @@ pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
         (Some(span), _) => (span.clone(), spans(&args, span, &recording, &chosen)?, None),
         (None, Some(at)) => {
             let thread = thread(&args)?;
-            let at = at.nanos(recording.beginning());
+            let at = at.nanos(moment::extent(&recording, [Some(at), None]));
             let found = find_stretches(&around, chosen.interval, thread, at, STRETCHES);
             let (found, stretches) = found.map_err(|error| no_thread(thread, &error))?;
             (format!("thread {thread}"), one(found), Some(Around { at, stretches }))

@@ -123,7 +123,8 @@ pub struct Kinds {
     pub machines: Vec<Machine>,
     /// Counters.
     pub counters: Vec<Counter>,
-    /// States and levels of keys beyond the first [`Kinds::INSTANCES_MAX`] of a name; nothing is said of them.
+    /// States and levels of keys beyond the first [`Kinds::INSTANCES_MAX`] of a name, which are in no
+    /// machine and no counter.
     pub left_out: u64,
 }
 
