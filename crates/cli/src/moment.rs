@@ -48,10 +48,10 @@ impl FromStr for Moment {
         }
         // As text prints times that have no date: seconds with nine decimals, with or without their unit.
         let seconds = text.strip_suffix(" s").unwrap_or(text);
-        if seconds.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 9) {
-            if let Some(nanos) = seconds_nanos(seconds) {
-                return Ok(Self::At(nanos));
-            }
+        if seconds.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 9)
+            && let Some(nanos) = seconds_nanos(seconds)
+        {
+            return Ok(Self::At(nanos));
         }
         // As tables print times: nanoseconds. A number that small is one of seconds.
         if let Ok(nanos) = text.parse::<i64>()
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_time_that_the_trace_does_not_have_is_named() {
         let trace = Interval { begin: Some(Nanos(1_000)), end: Some(Nanos(9_000)) };
-        let chosen = |begin, end| {
+        let chosen = |begin: Option<i64>, end: Option<i64>| {
             outside(trace, Interval { begin: begin.map(Nanos), end: end.map(Nanos) })
                 .unwrap_or_default()
         };

@@ -22,7 +22,8 @@ for thread in threads: thread.join()
 ";
 
 /// Numbers that tell which or where, not how much or how long; and what was asked for.
-const PLAIN: [&str; 24] = [
+const PLAIN: [&str; 25] = [
+    "version",
     "pid",
     "tid",
     "waker_tid",

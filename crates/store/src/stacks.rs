@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use lateralis_model::role::{STACK_FUNCTIONS, STACK_IMAGES};
 use lateralis_model::{
-    Damage, Event, EventClass, Field, FieldClass, FieldKind, Names, StreamClass, Trace, Value,
+    Damage, Event, EventClass, Field, FieldClass, FieldKind, Names, Quality, StreamClass, Trace,
+    Value,
 };
 
 use lateralis_symbols::Registers;
@@ -92,6 +93,8 @@ pub struct Gathered {
     /// Samples that hold the memory of a stack of which nothing could be made: only the function that was
     /// interrupted is known of them.
     pub not_unwound: u64,
+    /// Of times off the CPU: what they are worth.
+    pub quality: Option<Quality>,
     /// What could not be read.
     pub damage: Vec<Damage>,
 }
@@ -383,7 +386,8 @@ impl Gathering<'_> {
         let (functions, mut missing) = self.samples.places.finish();
         // Those that only unwinding asked for are missed by nothing that is shown.
         missing.retain(|(_, _, count)| *count > 0);
-        Gathered { stacks, functions, missing, not_unwound: self.samples.not_unwound, damage }
+        let not_unwound = self.samples.not_unwound;
+        Gathered { stacks, functions, missing, not_unwound, quality: None, damage }
     }
 
     fn sample(&mut self, event: &Event<'_>) {

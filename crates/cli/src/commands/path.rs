@@ -143,7 +143,8 @@ fn no_thread(thread: &str, error: &NotFound) -> CliError {
         NotFound::Unknown => CliError::new(
             "nothing is known of this thread at this time",
             thread,
-            "`lat table TRACE --name thread_states` lists the times; `lat record --kernel sched` records them",
+            "`lat table TRACE --name thread_states` lists the times; `lat record --kernel sched` records \
+             them",
         ),
     }
 }

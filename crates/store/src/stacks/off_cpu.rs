@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use lateralis_model::{Damage, Event, Value};
+use lateralis_model::{Damage, Event, Quality, Value};
 use lateralis_units::Nanos;
 
 use super::{Gathered, Gathering, Sample, Samples, Unit};
@@ -75,6 +75,12 @@ pub struct OffCpu {
     pub says_who_is_back: bool,
     /// Whether samples stand for more than one departure: most are missing then.
     pub is_partly: bool,
+    /// Switches to another thread than the one that leaves the CPU next: there was one between that is not in
+    /// the trace. A thread may have been back, and may have left again, unseen: every time may be too long.
+    pub missing_switches: u64,
+    /// Whether only perf's tracepoint says who is back. perf misses hits of it while it writes an event,
+    /// without a record of a loss, and not all of them can be seen: no time is certain.
+    pub is_by_perf_tracepoint: bool,
 }
 
 /// Whether a sample is taken where a thread leaves a processor.
@@ -104,12 +110,19 @@ pub fn off_cpu(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool
     (chosen.begins)();
     let (begin, end) = chosen.ends();
     let mut last = begin;
+    let mut chain = Chain::of(chosen);
     let mut events = chosen.source.events();
     while let Some(event) = events.next_event() {
         if event.time > end {
             break;
         }
         last = event.time;
+        if let Some([from, to]) = switch(&event) {
+            let is_missing = chain.breaks(&event, from, to) && event.time >= begin;
+            all.found.missing_switches += u64::from(is_missing);
+            all.found.is_by_perf_tracepoint |= chain.is_of_perf && !chain.has_records;
+        }
+        chain.has_records |= is_switch_record(&event);
         // A thread that ended, too, is said by what says what is where.
         let (first, second) = says(&event);
         first.into_iter().for_each(|says| all.says(event.time, says));
@@ -163,6 +176,54 @@ fn says(event: &Event<'_>) -> (Option<Says>, Option<Says>) {
         }
         _ => (None, None),
     }
+}
+
+/// Whether each thread that leaves a CPU is the one that went there before.
+///
+/// Only where all switches of a CPU are recorded can a missing one be seen, and only if the one back is not
+/// missing as well.
+#[derive(Default)]
+struct Chain {
+    /// By stream, which is one of a CPU: the thread that went there last.
+    runs: Vec<Option<u32>>,
+    is_of_perf: bool,
+    /// Whether there are records of switches, which perf never misses.
+    has_records: bool,
+}
+
+impl Chain {
+    fn of(chosen: &Chosen<'_>) -> Self {
+        let streams = chosen.source.streams();
+        let is_by_cpu = streams.iter().all(|stream| stream.cpu.is_some());
+        let is_of_perf = chosen.source.format().contains("perf.data");
+        let runs = if is_by_cpu && is_of_perf { vec![None; streams.len()] } else { Vec::new() };
+        Self { runs, is_of_perf, has_records: false }
+    }
+
+    /// Whether a switch is missing before this one.
+    fn breaks(&mut self, event: &Event<'_>, from: Option<u32>, to: Option<u32>) -> bool {
+        let Some(runs) = self.runs.get_mut(event.stream.0 as usize) else { return false };
+        let before = std::mem::replace(runs, to);
+        before.is_some() && from.is_some() && before != from
+    }
+}
+
+fn is_switch_record(event: &Event<'_>) -> bool {
+    let name = event.class.name.as_str();
+    matches!(name.strip_prefix("perf:").unwrap_or(name), "switch" | "switch_cpu_wide")
+}
+
+/// The threads that a switch leads from and to.
+fn switch(event: &Event<'_>) -> Option<[Option<u32>; 2]> {
+    if !is_sched_switch(&event.class.name) {
+        return None;
+    }
+    let payload = event.payload()?;
+    let thread = |name: &str| match payload.get(name)?.value() {
+        Value::Signed(value) => u32::try_from(value).ok(),
+        _ => payload.get(name)?.as_u64().and_then(|value| u32::try_from(value).ok()),
+    };
+    Some(["prev_pid", "next_pid"].map(thread))
 }
 
 struct Waits<'i> {
@@ -237,6 +298,16 @@ impl Waits<'_> {
         let mut gathered = self.gathering.finish(damage);
         gathered.stacks.iter_mut().for_each(|stacks| stacks.unit = Unit::Nanos);
         gathered.stacks.sort_by_key(|stacks| std::cmp::Reverse(stacks.weight));
+        let is_unknown = self.found.missing_switches > 0
+            || self.found.is_by_perf_tracepoint
+            || self.found.is_partly;
+        let is_least =
+            self.found.still > 0 || self.found.unknown > 0 || !gathered.damage.is_empty();
+        gathered.quality = Some(match (is_unknown, is_least) {
+            (true, _) => Quality::Unknown,
+            (false, true) => Quality::LowerBound,
+            (false, false) => Quality::Exact,
+        });
         OffCpu { gathered, ..self.found }
     }
 }

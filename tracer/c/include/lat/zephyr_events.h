@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifndef LAT_LAT_H
 #include <lat/lat.h>
+#endif
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use clap::{Args, ValueEnum};
 use lateralis_analysis::filter::matches_pattern;
-use lateralis_model::{Event, Source};
+use lateralis_model::{Event, Quality, Source};
 use lateralis_store::Chosen;
 use lateralis_store::flow::{Executed, INSTRUCTIONS, executed};
 use lateralis_store::places::{Function, Images};
@@ -188,6 +188,17 @@ fn waits(
         tell!(
             "warning: of {} no event says the end: left out",
             values::counted(found.unknown, "time")
+        );
+    }
+    if found.is_by_perf_tracepoint || found.missing_switches > 0 {
+        let known = match found.missing_switches {
+            0 => String::new(),
+            count => format!(" (known to be missing: {})", values::count(count)),
+        };
+        tell!(
+            "warning: perf misses switches while it writes an event, without a record of a loss{known}: \
+             times may be too long or too short; perf record -e context-switches -c 1 --switch-events \
+             misses none"
         );
     }
     if found.is_partly {
@@ -401,6 +412,7 @@ fn to_json(gathered: &Gathered) -> Value {
         "events": events,
         "missing_images": missing,
         "samples_not_unwound": gathered.not_unwound,
+        "quality": gathered.quality.map(Quality::name),
         "damage_count": gathered.damage.len(),
     })
 }
