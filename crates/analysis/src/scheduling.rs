@@ -29,7 +29,7 @@ pub struct Scheduling {
     states: ThreadStates,
     cpu_count: u32,
     sums: Option<Box<ScheduleSums>>,
-    /// Stretches of threads that nobody has taken yet.
+    /// Stretches of threads that were not taken yet.
     ended: Vec<ThreadInterval>,
 }
 

@@ -141,7 +141,7 @@ pub struct ThreadStates {
     threads: Vec<Thread>,
     /// What each processor says by its last switch.
     cpus: Vec<Claim>,
-    /// Stretches that nobody has taken yet.
+    /// Stretches that were not taken yet.
     intervals: Vec<ThreadInterval>,
     /// Whether the trace has wake-ups.
     has_wakes: bool,

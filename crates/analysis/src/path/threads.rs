@@ -46,7 +46,7 @@ pub struct Change {
 
 /// The states of each thread, ascending in time; empty where nothing is known.
 pub fn states(thread_count: usize, mut did: Vec<Did>) -> Vec<Vec<Change>> {
-    // Stable: of those that begin at once the last that was told.
+    // Stable: of those that begin at one time the last reported counts.
     did.sort_by_key(|did| did.begin);
     let mut threads: Vec<(Vec<Change>, Nanos)> = vec![(Vec::new(), Nanos(i64::MIN)); thread_count];
     for Did { thread, begin, end, state, woken_by } in did {
@@ -59,7 +59,7 @@ pub fn states(thread_count: usize, mut did: Vec<Did>) -> Vec<Vec<Change>> {
             changes.push(Change { time: *known_until, state: State::Unknown, waker: None });
         }
         let mut change = Change { time: begin, state, waker: woken_by };
-        // Whoever was woken and ran at once was woken all the same.
+        // A thread that ran at the time of its wakeup was woken as well.
         if let Some(last) = changes.pop_if(|last| last.time == begin) {
             change.waker = change.waker.or(last.waker);
         }
