@@ -46,6 +46,7 @@ Usage: cargo xtask TASK
   preload           the preload library on small programs
   real              real programs under lat record
   fresh [--all]     the README's first command on a new Debian; --all: with the build
+  packages          the packages, installed, used and removed on a new Debian
   situations        programs in real situations, with and without lat record
   explanations      requests whose cause of delay is known, by lat path
   mutations         damaged, hostile and absurd files of all formats, read by every command
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         ["page"] => vec![suites::PAGE],
         ["real"] => vec![suites::REAL],
         ["fresh"] => vec![suites::FRESH],
+        ["packages"] => vec![suites::PACKAGES],
         ["fresh", "--all"] => vec![suites::FRESH_ALL],
         ["situations"] => vec![suites::SITUATIONS],
         ["explanations"] => vec![suites::EXPLANATIONS],
@@ -118,6 +120,7 @@ fn all() -> Vec<Step> {
         suites::PAGE,
         suites::REAL,
         suites::FRESH,
+        suites::PACKAGES,
         suites::SITUATIONS,
         suites::EXPLANATIONS,
         suites::MUTATIONS,

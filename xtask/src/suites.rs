@@ -30,6 +30,9 @@ pub const REAL: Step = Step { name: "real", run: || suite("tests/real-programs/r
 /// The README's first command on a new Debian, up to the build.
 pub const FRESH: Step =
     Step { name: "fresh", run: || suite("tests/fresh-debian/run", &["--set-up-only"]) };
+/// The packages, installed, used and removed on each release.
+pub const PACKAGES: Step =
+    Step { name: "packages", run: || suite("tests/fresh-debian/packages", &[]) };
 /// All of it, with the build, on each release.
 pub const FRESH_ALL: Step = Step { name: "fresh", run: || suite("tests/fresh-debian/run", &[]) };
 /// Programs in real situations, with and without `lat record`.
