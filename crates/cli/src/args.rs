@@ -2,8 +2,8 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    clean, completions, control, convert, demo, diff, flow, info, keep, list, live, man, path,
-    pleco, policy, print, record, run_script, sql, stats, table, tracepoints, view, xml,
+    clean, completions, control, convert, demo, diff, doctor, flow, info, keep, list, live, man,
+    path, pleco, policy, print, record, run_script, sql, stats, table, tracepoints, view, xml,
 };
 use crate::error::CliError;
 use crate::inputs::TRACES;
@@ -13,6 +13,7 @@ use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches as _, Pars
 use lateralis_model::terminal;
 use std::env;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 
 /// Record what programs do, nearly for free, and look at it.
 #[derive(Debug, Parser)]
@@ -45,6 +46,8 @@ pub enum Command {
     List(list::ListArgs),
     /// Remove what ended programs and recorders left in memory
     Clean(clean::CleanArgs),
+    /// Find out what can be recorded here, and what to type for the rest
+    Doctor(doctor::DoctorArgs),
     /// Record more events of a program that is being recorded
     Enable(control::SwitchArgs),
     /// Record fewer events of a program that is being recorded
@@ -155,7 +158,7 @@ fn missing_traces(command: &clap::Command, matches: &ArgMatches) -> Option<Missi
 
 /// Prints help, or what is wrong with the words, and ends the process.
 fn end(words: &[OsString], error: clap::Error) -> ! {
-    let code = error.exit_code();
+    let mut code = error.exit_code();
     // What was typed may have come from elsewhere, by a script or a shell's pattern: it is shown, but
     // not as it is. The library leaves parts of such words out, so it gets words without them.
     let is_hostile = |word: &OsString| word.to_string_lossy().contains(terminal::is_hostile);
@@ -166,8 +169,12 @@ fn end(words: &[OsString], error: clap::Error) -> ! {
         page.lines(&error.render().to_string());
         tell(&page);
     } else {
-        // A closed pipe under `lat --help | head` is no failure.
-        let _ = error.print();
+        match error.print() {
+            Ok(()) => {}
+            // `lat --help | head` has what it wants.
+            Err(cause) if cause.kind() == ErrorKind::BrokenPipe => {}
+            Err(_) => code = code.max(2),
+        }
     }
     standard_input::remove_copy();
     std::process::exit(code)

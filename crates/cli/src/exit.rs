@@ -2,6 +2,7 @@
 //! Exit codes: 0 fine, 1 ran and found problems, 2 could not run.
 
 use crate::error::CliError;
+use crate::inputs;
 use std::process::ExitCode;
 
 /// How a command that ran came out.
@@ -22,6 +23,7 @@ pub enum ExitStatus {
 /// standard error.
 pub fn code(outcome: Result<ExitStatus, CliError>) -> ExitCode {
     match outcome {
+        Ok(ExitStatus::Fine) if inputs::are_incomplete() => ExitCode::from(1),
         Ok(ExitStatus::Fine) => ExitCode::SUCCESS,
         Ok(ExitStatus::Problems) => ExitCode::from(1),
         Ok(ExitStatus::Program(code)) => ExitCode::from(code),

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
@@ -11,12 +12,21 @@ use lateralis_traces::{OpenOptions, Relate, words};
 
 use crate::error::CliError;
 use crate::memory;
+use crate::reading;
 use crate::standard_input;
 use crate::values;
 use lateralis_store::Recording;
 
 /// The argument that names the traces of a command, for [`crate::args`].
 pub const TRACES: &str = "traces-or-newest";
+
+/// Whether something that was named was left out. Written before a command returns, read after it: any order does.
+static INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Whether a path that was given held no trace and was left out: the exit status is 1 then.
+pub fn are_incomplete() -> bool {
+    INCOMPLETE.load(Ordering::Relaxed)
+}
 
 /// Where a trace is that was named on the command line.
 fn named(path: PathBuf) -> Result<PathBuf, String> {
@@ -78,7 +88,13 @@ impl InputArgs {
             RelateBy::Messages => Relate::Messages,
             RelateBy::Date => Relate::Date,
         };
+        reading::begin();
         let recording = Recording::open_all(&self.traces, &options)?;
+        reading::opened(recording.streams.iter().map(|stream| stream.bytes).sum());
+        for sentence in &recording.not_traces {
+            INCOMPLETE.store(true, Ordering::Relaxed);
+            tell!("warning: not read: {sentence}");
+        }
         for sentence in &recording.clocks {
             tell!("warning: {sentence}");
         }

@@ -49,6 +49,7 @@ mod newest;
 mod output;
 mod peer_args;
 mod processes;
+mod reading;
 mod reference;
 mod script;
 mod selection;
@@ -62,6 +63,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let code = exit::code(args::parse().and_then(commands::run));
+    reading::end();
     standard_input::remove_copy();
     code
 }

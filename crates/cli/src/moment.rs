@@ -41,6 +41,10 @@ impl FromStr for Moment {
             return Ok(Self::BeforeEnd(before.nanos));
         }
         if let Some(after) = text.strip_prefix('+') {
+            // As it is printed, to the nanosecond.
+            if let Some(nanos) = seconds_nanos(after).filter(|nanos| *nanos >= 0) {
+                return Ok(Self::After(nanos));
+            }
             return Ok(Self::After(duration_nanos(after)?.nanos));
         }
         if let Some(seconds) = text.strip_prefix('@') {

@@ -6,6 +6,7 @@
 //! [`data`], which leaves it as it is where no terminal reads it. Both survive a closed pipe.
 
 use crate::error::CliError;
+use crate::reading;
 use lateralis_model::terminal::{self, Cleaner, Style};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
@@ -111,9 +112,28 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Columns of the terminal that standard output is, if it is one.
+pub fn terminal_columns() -> Option<usize> {
+    if !is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Whether somebody sees standard error at once.
 pub fn is_error_terminal() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Results take the place of the line that says how far reading is, but for those that go into a file: what reads a
+/// pipe may draw on the same terminal.
+fn begin_output() {
+    let is_file = rustix::fs::fstat(rustix::stdio::stdout())
+        .is_ok_and(|about| rustix::fs::FileType::from_raw_mode(about.st_mode).is_file());
+    if !is_file {
+        reading::end();
+    }
 }
 
 /// Writes a page to standard output in one piece.
@@ -128,6 +148,7 @@ pub fn print(page: &Page) -> Result<(), CliError> {
 ///
 /// Errors: as [`print`].
 pub fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
+    begin_output();
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     stdout.flush()?;
@@ -139,6 +160,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
 /// # Errors
 /// Nobody reads it.
 pub fn pass_on_output(bytes: &[u8]) -> io::Result<()> {
+    begin_output();
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     stdout.flush()
@@ -154,6 +176,7 @@ pub fn pass_on_errors(bytes: &[u8]) -> io::Result<()> {
 
 /// Writes a page to standard error, if somebody reads it.
 pub fn tell(page: &Page) {
+    reading::make_room();
     let _ = io::stderr().lock().write_all(page.text.as_bytes());
 }
 
@@ -164,6 +187,7 @@ pub fn tell_line(line: fmt::Arguments<'_>) {
 
 /// Says why a command could not do its work, on standard error.
 pub fn tell_error(error: &CliError) {
+    reading::end();
     let mut page = Page::of_line(format_args!(": {error}"));
     page.lines(error.picture());
     let mut stderr = io::stderr().lock();
@@ -185,11 +209,13 @@ pub fn leave_line(columns: usize) {
 /// Standard output for lines for people that are cleaned as they are made ([`terminal::clean`]): as
 /// fast as they are printed.
 pub fn cleaned_lines() -> io::StdoutLock<'static> {
+    begin_output();
     io::stdout().lock()
 }
 
 /// Standard output for data, whose values keep what they have; shown on a terminal they do not.
 pub fn data(style: Style) -> Box<dyn Write> {
+    begin_output();
     let stdout = io::stdout().lock();
     match is_terminal() {
         true => Box::new(Cleaner::new(stdout, style)),
@@ -199,6 +225,7 @@ pub fn data(style: Style) -> Box<dyn Write> {
 
 /// Standard output for JSON, which can say every character by printable ones.
 pub fn json() -> impl Write {
+    begin_output();
     let stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     Cleaner::new(stdout, Style::Json)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Aligned tables for terminals.
 
-use crate::output::Page;
+use crate::output::{self, Page};
 use lateralis_model::terminal;
 use std::borrow::Cow;
 
@@ -13,6 +13,21 @@ pub enum Align {
     /// Numbers.
     Right,
 }
+
+/// Columns that are left out where there is no room for all, the first first: what others nearly say.
+const LEAST: &[&str] = &[
+    "stddev",
+    "p90",
+    "p99.9",
+    "orphans",
+    "unfinished",
+    "min",
+    "self",
+    "mean",
+    "parent",
+    "longest by",
+    "total",
+];
 
 /// A table with a head line; columns are as wide as they must be.
 pub struct Table {
@@ -41,21 +56,27 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines, indented by two blanks, without trailing blanks.
+    /// The lines, indented by two blanks, without trailing blanks. On a terminal that is too narrow columns that
+    /// say least are left out, and named below; whatever reads a pipe or a file gets all.
     pub fn render(&self) -> Page {
+        self.render_within(output::terminal_columns())
+    }
+
+    fn render_within(&self, columns: Option<usize>) -> Page {
         let width = |text: &str| text.chars().count();
-        let widths: Vec<usize> = (0..self.head.len())
+        let mut widths: Vec<usize> = (0..self.head.len())
             .map(|column| {
                 let cells = self.rows.iter().filter_map(|row| row.get(column));
                 let widest = cells.map(|cell| width(cell)).max().unwrap_or(0);
                 widest.max(width(self.head[column].0))
             })
             .collect();
+        let left_out = columns.map_or_else(Vec::new, |columns| self.narrow(&mut widths, columns));
         let mut page = Page::new();
         let head: Vec<String> = self.head.iter().map(|(name, _)| (*name).to_owned()).collect();
         for row in std::iter::once(&head).chain(&self.rows) {
             for (column, (_, align)) in self.head.iter().enumerate() {
-                // A column of which nobody says anything has no place.
+                // A column without text has no place.
                 if widths[column] == 0 {
                     continue;
                 }
@@ -69,13 +90,56 @@ impl Table {
             page.trim_line();
             line!(page);
         }
+        if !left_out.is_empty() {
+            line!(
+                page,
+                "  (no room for {}: a wider terminal or a pipe has them)",
+                left_out.join(", ")
+            );
+        }
         page
+    }
+
+    /// Gives columns no width until the others fit; their names.
+    fn narrow(&self, widths: &mut [usize], columns: usize) -> Vec<&'static str> {
+        let taken = |widths: &[usize]| -> usize {
+            widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum()
+        };
+        let mut left_out = Vec::new();
+        for name in LEAST {
+            if taken(widths) <= columns {
+                break;
+            }
+            let Some(at) = self.head.iter().position(|(head, _)| head == name) else { continue };
+            if std::mem::take(&mut widths[at]) > 0 {
+                left_out.push(*name);
+            }
+        }
+        left_out
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_that_say_least_give_way_on_a_narrow_terminal() {
+        let mut table = Table::new(&[
+            ("span", Align::Left),
+            ("stddev", Align::Right),
+            ("p99", Align::Right),
+            ("p99.9", Align::Right),
+        ]);
+        table.row(["request".into(), "1.00 ms".into(), "2.00 ms".into(), "3.00 ms".into()]);
+        let lines = |columns| String::from(table.render_within(columns));
+        let all = "  span      stddev      p99    p99.9\n  request  1.00 ms  2.00 ms  3.00 ms\n";
+        assert_eq!(lines(None), all);
+        assert_eq!(lines(Some(36)), all);
+        let without = "  span         p99    p99.9\n  request  2.00 ms  3.00 ms\n  \
+                       (no room for stddev: a wider terminal or a pipe has them)\n";
+        assert_eq!(lines(Some(35)), without);
+    }
 
     #[test]
     fn columns_are_aligned_and_lines_end_with_their_text() {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sizes, times and counts as people write and read them.
 
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use crate::output;
 
 /// Parses a size in bytes: a number and, optionally, K, M, G or T for powers of
 /// 1024 (also `KiB`, `MiB` …).
@@ -56,13 +59,19 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// A count with blanks between groups of three digits: `1 234 567`.
+/// A count: digits alone where a program reads them, in groups of three on a terminal.
 pub fn count(number: u64) -> String {
+    static GROUPED: LazyLock<bool> = LazyLock::new(output::is_terminal);
+    if *GROUPED { grouped(number) } else { number.to_string() }
+}
+
+/// A count with narrow no-break spaces between groups of three digits, which no program takes for the end of a word.
+fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
+            text.push('\u{202f}');
         }
         text.push(digit);
     }
@@ -172,7 +181,7 @@ mod tests {
     #[test]
     fn numbers_are_written_for_people() {
         assert_eq!(count(0), "0");
-        assert_eq!(count(1_234_567), "1 234 567");
+        assert_eq!(grouped(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!(counted(1, "event"), "1 event");
         assert_eq!(counted(2, "process"), "2 processes");
         assert_eq!(bytes(999), "999 B");

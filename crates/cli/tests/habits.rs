@@ -151,6 +151,91 @@ fn times_are_accepted_as_they_are_printed() {
 }
 
 #[test]
+fn the_form_of_times_can_be_chosen_and_is_read_back() {
+    let place = Place::new();
+    let dated =
+        TRACE.replace("1000000,", "1795224442000000,").replace("2000000,", "1795224443000000,");
+    fs::write(place.0.join("trace.json"), dated).expect("a trace");
+    for (form, expected) in [
+        ("utc", "02:07:23.000000000"),
+        ("local", "2026-11-21 07:37:23.000000000+05:30"),
+        ("relative", "+1.000000000"),
+        ("delta", "+1.000000000"),
+        ("epoch", "1795224443.000000000"),
+    ] {
+        let mut print =
+            lat_with_input(&place, &["print", "trace.json", "--time", form], Stdio::null());
+        let printed = print.env("TZ", "Asia/Kolkata").output().expect("lat runs");
+        let lines = text(&printed.stdout);
+        let last = lines.lines().last().unwrap_or_default().to_owned();
+        assert!(last.starts_with(expected), "{form}: {last}: {}", text(&printed.stderr));
+        let from = format!("--from={expected}");
+        assert_eq!(events(&place.lat(&["print", "trace.json", &from])), 1, "{from}");
+    }
+    let wrong = place.lat(&["print", "trace.json", "--time", "local", "--format", "json"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn what_is_no_trace_among_several_is_left_out_with_a_warning() {
+    let place = Place::new();
+    fs::write(place.0.join("trace.json"), TRACE).expect("a trace");
+    fs::write(place.0.join("notes.txt"), "bring milk\n").expect("a file");
+    for command in ["info", "stats", "print"] {
+        let both = place.lat(&[command, "trace.json", "notes.txt"]);
+        assert_eq!(both.status.code(), Some(1), "{command}: {}", text(&both.stderr));
+        let errors = text(&both.stderr);
+        assert!(errors.contains("warning: not read: unknown format: notes.txt"), "{errors}");
+        assert!(!both.stdout.is_empty(), "{command}");
+    }
+    let printed = place.lat(&["print", "notes.txt", "trace.json"]);
+    assert_eq!(text(&printed.stdout).lines().count(), 2);
+    let none = place.lat(&["info", "notes.txt", "notes.txt"]);
+    assert_eq!(none.status.code(), Some(2));
+    let missing = place.lat(&["info", "trace.json", "trace.jsom"]);
+    assert_eq!(missing.status.code(), Some(2), "a name that was mistyped is an error");
+}
+
+#[test]
+fn numbers_in_a_pipe_have_no_blanks() {
+    let place = Place::new();
+    let event = r#"{"name":"e","ph":"i","ts":1,"pid":1,"tid":1,"s":"t"}"#;
+    let all = vec![event; 12_345].join(",");
+    fs::write(place.0.join("trace.json"), format!("[{all}]")).expect("a trace");
+    let stats = text(&place.lat(&["stats", "trace.json"]).stdout);
+    assert!(stats.starts_with("12345 events"), "{stats}");
+}
+
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let place = Place::new();
+    let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+    let mut help = lat_with_input(&place, &["--help"], Stdio::null());
+    let output = help.stdout(full).output().expect("lat runs");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_doctor_tries_each_source_and_leaves_nothing() {
+    let place = Place::new();
+    fs::create_dir(place.0.join("temporary")).expect("a folder");
+    let mut doctor = lat_with_input(&place, &["doctor", "--json"], Stdio::null());
+    let output = doctor.env("LATERALIS_DIR", place.0.join("areas")).output().expect("lat runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let checks = told["checks"].as_array().expect("a list");
+    let programs = checks.iter().find(|check| check["what"] == "programs").expect("programs");
+    assert_ne!(programs["works"], "no", "{programs}");
+    for check in checks {
+        let needs_advice = check["works"] == "no";
+        assert!(!needs_advice || check["advice"].is_string(), "{check}");
+        assert!(check["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{check}");
+    }
+    let left: Vec<_> = fs::read_dir(place.0.join("temporary")).expect("the folder").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn a_time_outside_of_the_recording_is_a_warning() {
     let place = Place::new();
     fs::write(place.0.join("trace.json"), TRACE).expect("a trace");

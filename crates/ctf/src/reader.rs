@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use lateralis_model::{
     Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Look, Loss,
     Names, Packet, PartSummary, Repeated, RingPlace, Seen, Source, StreamIndex, StreamSummary,
-    Trace, Wanted,
+    Trace, Wanted, progress,
 };
 use lateralis_units::{Nanos, Ticks};
 
@@ -381,6 +381,7 @@ impl Reader {
 
     /// Some bytes of a file have been read.
     pub(crate) fn release_bytes(&self, file: u32, range: Range<u64>) {
+        progress::pass(range.end.saturating_sub(range.start));
         if let Some(file) = self.files.get(file as usize).filter(|_| self.is_large) {
             file.bytes.release(range.start as usize..range.end as usize);
         }

@@ -29,6 +29,7 @@ mod host;
 mod loss;
 mod memory;
 pub mod original;
+pub mod progress;
 mod quality;
 pub mod role;
 mod scalar;

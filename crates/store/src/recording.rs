@@ -44,6 +44,8 @@ pub struct Recording {
     pub disabled: BTreeSet<String>,
     /// What is to be known of how the clocks of several recordings relate: a sentence each.
     pub clocks: Vec<String>,
+    /// Paths that were given beside others and hold no trace: why, a sentence each.
+    pub not_traces: Vec<String>,
 }
 
 impl Recording {
@@ -54,9 +56,9 @@ impl Recording {
         Self::open_all(&[path.to_owned()], &OpenOptions::default())
     }
 
-    /// Opens several traces as one.
+    /// Opens several traces as one. Paths that hold none are left out ([`Recording::not_traces`]).
     ///
-    /// Errors: as [`Recording::open`], for the first that fails.
+    /// Errors: as [`Recording::open`], for the first that fails; or none of the paths holds a trace.
     pub fn open_all(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, Error> {
         let mut source = lateralis_traces::open(paths, options)?;
         if options.relate == Relate::Exchange && paths.len() > 1 {
@@ -97,8 +99,21 @@ impl Recording {
         let meanings = Meanings::of(source.trace(), &lines.of_parts);
         let [filtered, disabled] = left_out(&source, paths, report.as_ref());
         let (paths, clocks) = (paths.to_vec(), lines.told);
+        let not_traces = source.not_traces.iter().map(ToString::to_string).collect();
         let streams = source.streams();
-        Self { path, paths, streams, source, names, meanings, report, filtered, disabled, clocks }
+        Self {
+            path,
+            paths,
+            streams,
+            source,
+            names,
+            meanings,
+            report,
+            filtered,
+            disabled,
+            clocks,
+            not_traces,
+        }
     }
 
     /// Opens what stands behind some bytes of stream files of a recording that is being

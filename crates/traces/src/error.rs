@@ -75,6 +75,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether there is something at the path, and it is no trace.
+    #[must_use]
+    pub fn is_no_trace(&self) -> bool {
+        matches!(self, Self::NoTrace { .. } | Self::Unknown { .. } | Self::Special { .. })
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -17,6 +17,7 @@ mod batch;
 
 use batch::Shifted;
 
+use crate::error::Error;
 use crate::repeated;
 
 use crate::clocks::{self, PutOn, Relation, Tie, TimeBase};
@@ -58,6 +59,8 @@ pub struct Joined {
     repeated: repeated::Found,
     /// The `report.json` of a recording that came out of an archive.
     pub report: Option<Vec<u8>>,
+    /// Paths that were given beside others and hold no trace.
+    pub not_traces: Vec<Error>,
 }
 
 impl Joined {
@@ -77,6 +80,7 @@ impl Joined {
             bases: Vec::new(),
             repeated: repeated::Found::default(),
             report: None,
+            not_traces: Vec::new(),
         };
         let mut sources = sources;
         joined.repeated = repeated::drop_repeated(&mut sources);

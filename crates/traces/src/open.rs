@@ -66,28 +66,50 @@ impl Default for OpenOptions {
     }
 }
 
-/// Opens all traces at or under the paths and joins them. A path may be an archive.
+/// Opens all traces at or under the paths and joins them. A path may be an archive. Where several are given, those
+/// that hold no trace are left out ([`Joined::not_traces`]).
 ///
 /// # Errors
-/// If a path holds no trace, or one of its traces cannot be read at all. Damage
+/// If no path holds a trace, or one of the traces cannot be read at all. Damage
 /// is no error: it is in the [`Joined`].
 pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Joined, Error> {
     let mut sources: Vec<Placed> = Vec::new();
     let mut report = None;
+    let mut not_traces = Vec::new();
+    let several = paths.len() > 1;
     for path in paths {
-        let found = match archive_kind(path)? {
-            Some((kind, bytes)) => open_archive(path, kind, &bytes, options, &mut report)?,
-            None => open_path(path, options)?,
+        let found = match open_one(path, options, &mut report) {
+            Ok(found) => found,
+            Err(error) if several && error.is_no_trace() => {
+                not_traces.push(error);
+                continue;
+            }
+            Err(error) => return Err(error),
         };
-        let several = paths.len() > 1;
         sources.extend(found.into_iter().map(|(place, source)| {
             let whole = path.join(&place).display().to_string();
             (if several || place.is_empty() { whole } else { place }, source)
         }));
     }
+    if not_traces.len() == paths.len() && !not_traces.is_empty() {
+        return Err(not_traces.swap_remove(0));
+    }
     let mut joined = Joined::new(sources);
-    joined.report = report.filter(|_| paths.len() == 1);
+    joined.report = report.filter(|_| !several);
+    joined.not_traces = not_traces;
     Ok(joined)
+}
+
+/// Opens what is at or under one path.
+fn open_one(
+    path: &Path,
+    options: &OpenOptions,
+    report: &mut Option<Vec<u8>>,
+) -> Result<Vec<Placed>, Error> {
+    match archive_kind(path)? {
+        Some((kind, bytes)) => open_archive(path, kind, &bytes, options, report),
+        None => open_path(path, options),
+    }
 }
 
 /// Opens of a recording that is being written the packets that begin at or behind a byte of

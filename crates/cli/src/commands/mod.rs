@@ -7,6 +7,7 @@ pub mod control;
 pub mod convert;
 pub mod demo;
 pub mod diff;
+pub mod doctor;
 pub mod flow;
 pub mod info;
 pub mod keep;
@@ -43,6 +44,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Live(args)) => live::run(*args),
         Some(Command::List(args)) => list::run(args),
         Some(Command::Clean(args)) => clean::run(args),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Enable(args)) => control::switch(args, true),
         Some(Command::Disable(args)) => control::switch(args, false),
         Some(Command::Start(args)) => control::start(args),

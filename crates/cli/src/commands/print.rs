@@ -4,6 +4,7 @@
 mod follow;
 mod message;
 mod text;
+mod time;
 
 use clap::{Args, ValueEnum};
 use lateralis_model::terminal::{self, Style};
@@ -23,6 +24,7 @@ use crate::selection::{SelectArgs, Selection};
 use crate::values;
 use lateralis_store::Recording;
 use message::Messages;
+use time::TimeForm;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -41,6 +43,7 @@ const BUFFER_BYTES: usize = 1 << 16;
     lat print demo\n  \
     lat print demo --event 'threads:*,!*:MUTEX_UNLOCK' --from 1.5s --until 1.6s\n  \
     lat print demo --app warehouse --where 'order > 3990 && $cpu == 1'\n  \
+    lat print demo --time relative --from +0.01\n  \
     lat print demo --filter 'event.fields.id % 100 === 0'\n  \
     lat print -f demo                     what happens while it is recorded\n  \
     lat print -f 127.0.0.1:6660           the same of a live recording elsewhere\n  \
@@ -53,6 +56,9 @@ pub struct PrintArgs {
     /// How a line looks
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// How a line of --format text has its time [default: utc]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub time: Option<TimeForm>,
     #[command(flatten)]
     pub select: SelectArgs,
     /// At most so many events
@@ -79,10 +85,10 @@ pub enum Format {
 /// Appends an event as a line.
 type Printer<'r> = Box<dyn FnMut(&mut Vec<u8>, &Event<'_>) + 'r>;
 
-fn printer(recording: &Recording, format: Format) -> Printer<'_> {
+fn printer(recording: &Recording, format: Format, time: TimeForm) -> Printer<'_> {
     match format {
         Format::Text => {
-            let printer = text::Printer::new(recording);
+            let mut printer = text::Printer::new(recording, time);
             Box::new(move |out, event| printer.line(out, event))
         }
         Format::Json => {
@@ -107,6 +113,13 @@ fn printer(recording: &Recording, format: Format) -> Printer<'_> {
 
 /// Prints the events of a trace.
 pub fn run(mut args: PrintArgs) -> Result<ExitStatus, CliError> {
+    if args.time.is_some() && args.format != Format::Text {
+        return Err(CliError::new(
+            "cannot choose the form of times",
+            "--time",
+            "other formats than text have their own: leave --time or --format out",
+        ));
+    }
     if args.follow {
         let live = LiveCopy::begin(&args.inputs.traces, &args.peer, CopyOptions::default())?;
         if let Some(live) = &live {
@@ -177,7 +190,7 @@ impl<'r> Lines<'r> {
         left: u64,
     ) -> Self {
         let out = Vec::with_capacity(BUFFER_BYTES + 4096);
-        let printer = printer(recording, args.format);
+        let printer = printer(recording, args.format, args.time.unwrap_or_default());
         Self {
             selection,
             printer,

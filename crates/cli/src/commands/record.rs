@@ -24,6 +24,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+// Headings of `lat record --help`.
+const PROGRAMS: &str = "What to record";
+const KERNEL: &str = "Kernel and functions of programs";
+const STACKS: &str = "Call stacks";
+const RINGS: &str = "Rings and files";
+const STOP: &str = "When to begin and stop";
+const CONDITIONS: &str = "Conditions";
+const LIVE: &str = "Live";
+const SERIAL: &str = "Machines without an operating system";
+const SIM: &str = "Simulated machine";
+
 /// Options of `lat record`.
 #[derive(Debug, Args)]
 #[command(
@@ -76,198 +87,198 @@ pub struct RecordArgs {
     #[arg(short, long, value_name = "DIR", env = "LATERALIS_OUTPUT")]
     pub output: Option<PathBuf>,
     /// Record what an unmodified program does, too
-    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    #[arg(help_heading = PROGRAMS, long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub with: Vec<With>,
     /// Record these events only: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?. Of --with all, unless
     /// one of its events is named here
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(help_heading = PROGRAMS, long, value_name = "PATTERN", value_delimiter = ',')]
     pub enable: Vec<String>,
     /// Do not record these events
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(help_heading = PROGRAMS, long, value_name = "PATTERN", value_delimiter = ',')]
     pub disable: Vec<String>,
     /// Record an event only if its fields say so: 'SUBSYSTEM:EVENT: FIELD > NUMBER and …'
-    #[arg(long, value_name = "FILTER", conflicts_with = "policy")]
+    #[arg(help_heading = PROGRAMS, long, value_name = "FILTER", conflicts_with = "policy")]
     pub filter: Vec<String>,
     /// Record as this file says: which programs, and what of each; without CMD all that run or start
-    #[arg(long, value_name = "FILE",
+    #[arg(help_heading = PROGRAMS, long, value_name = "FILE",
         conflicts_with_all = ["enable", "disable", "with", "shared", "connect", "program"])]
     pub policy: Option<PathBuf>,
     /// Record every program with one of these names that runs or starts, with * and ?
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',',
+    #[arg(help_heading = PROGRAMS, long, value_name = "PATTERN", value_delimiter = ',',
         conflicts_with_all = ["with", "shared", "connect", "attach", "command"])]
     pub program: Vec<String>,
     /// Record what the kernel does for the program: groups of events, or SUBSYSTEM:EVENT with * and ?
-    #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
+    #[arg(help_heading = KERNEL, long, value_name = "EVENTS", value_delimiter = ',')]
     pub kernel: Vec<String>,
     /// Where events of the kernel come from [default: tracefs, or perf where that cannot be used]
-    #[arg(long, value_enum, value_name = "WAY")]
+    #[arg(help_heading = KERNEL, long, value_enum, value_name = "WAY")]
     pub kernel_by: Option<kernel::KernelWay>,
     /// Record functions of programs that nobody prepared, as spans, and points that their authors
     /// marked: PROGRAM:FUNCTION or PROGRAM:PROVIDER:NAME
-    #[arg(long, value_name = "PROBE", value_delimiter = ',')]
+    #[arg(help_heading = KERNEL, long, value_name = "PROBE", value_delimiter = ',')]
     pub probe: Vec<String>,
     /// Record what the kernel does for all programs [default of --kernel: sched,syscalls,irq,signal]
-    #[arg(long)]
+    #[arg(help_heading = KERNEL, long)]
     pub system: bool,
     /// Sample call stacks so many times a second, of the program or with --system of the whole
     /// machine: `lat flow stacks` shows them
-    #[arg(long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
+    #[arg(help_heading = STACKS, long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
     pub sample: Option<u64>,
     /// Record the call stack each time that a thread leaves a processor, and when it is back:
     /// `lat flow stacks --off-cpu` shows what it waited for
-    #[arg(long, conflicts_with_all = ["connect", "serial"])]
+    #[arg(help_heading = STACKS, long, conflicts_with_all = ["connect", "serial"])]
     pub off_cpu: bool,
     /// Record the call stack at each of these events of the kernel: groups, or SUBSYSTEM:EVENT with *
     /// and ?, as for --kernel
-    #[arg(long, value_name = "EVENTS", value_delimiter = ',', conflicts_with = "connect")]
+    #[arg(help_heading = STACKS, long, value_name = "EVENTS", value_delimiter = ',', conflicts_with = "connect")]
     pub stacks: Vec<String>,
     /// How the callers of a function are found
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = sample::Stack::Fp,
+    #[arg(help_heading = STACKS, long, value_name = "HOW", value_enum, default_value_t = sample::Stack::Fp,
         requires = "sampled")]
     pub sample_stack: sample::Stack,
     /// Memory of each ring; there is one per CPU
-    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
+    #[arg(help_heading = RINGS, long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
         env = "LATERALIS_BUFFER")]
     pub buffer: u64,
     /// Size of a packet, the unit of writing
-    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = values::parse_bytes,
+    #[arg(help_heading = RINGS, long, value_name = "SIZE", default_value = "64K", value_parser = values::parse_bytes,
         env = "LATERALIS_PACKET")]
     pub packet: u64,
     /// What to do when a ring is full
-    #[arg(long, value_enum, default_value_t = Mode::Discard, env = "LATERALIS_MODE")]
+    #[arg(help_heading = RINGS, long, value_enum, default_value_t = Mode::Discard, env = "LATERALIS_MODE")]
     pub mode: Mode,
     /// Write CTF 2 metadata instead of CTF 1.8
-    #[arg(long)]
+    #[arg(help_heading = RINGS, long)]
     pub ctf2: bool,
     /// Stop after this time
-    #[arg(long, value_name = "TIME", value_parser = values::parse_time)]
+    #[arg(help_heading = STOP, long, value_name = "TIME", value_parser = values::parse_time)]
     pub duration: Option<Duration>,
     /// Stop when the recording has this size
-    #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes)]
+    #[arg(help_heading = STOP, long, value_name = "SIZE", value_parser = values::parse_bytes)]
     pub max_size: Option<u64>,
     /// Begin a new piece, a whole recording of its own in the folder, when one has this size
-    #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes,
+    #[arg(help_heading = RINGS, long, value_name = "SIZE", value_parser = values::parse_bytes,
         conflicts_with_all = ["max_size", "live", "connect"])]
     pub chunk_size: Option<u64>,
     /// Begin a new piece after this time
-    #[arg(long, value_name = "TIME", value_parser = values::parse_time,
+    #[arg(help_heading = RINGS, long, value_name = "TIME", value_parser = values::parse_time,
         conflicts_with_all = ["max_size", "live", "connect"])]
     pub chunk_time: Option<Duration>,
     /// Of more pieces than this, remove the oldest: with --chunk-size, a bound for the disk
-    #[arg(long, value_name = "N", value_parser = values::parse_count)]
+    #[arg(help_heading = RINGS, long, value_name = "N", value_parser = values::parse_count)]
     pub keep_chunks: Option<u64>,
     /// Record nothing before this event, of a program that has it: SUBSYSTEM:EVENT or
     /// SUBSYSTEM:EVENT:FIELD==VALUE. The event itself is recorded, enabled or not
-    #[arg(long, value_name = "EVENT",
+    #[arg(help_heading = STOP, long, value_name = "EVENT",
         conflicts_with_all = ["connect", "policy", "program", "filter"])]
     pub start_on: Option<String>,
     /// Record nothing behind this event
-    #[arg(long, value_name = "EVENT",
+    #[arg(help_heading = STOP, long, value_name = "EVENT",
         conflicts_with_all = ["connect", "policy", "program", "filter"])]
     pub stop_on: Option<String>,
     /// Record for this time from --start-on on
-    #[arg(long = "for", value_name = "TIME", value_parser = values::parse_time,
+    #[arg(help_heading = STOP, long = "for", value_name = "TIME", value_parser = values::parse_time,
         requires = "start_on")]
     pub for_time: Option<Duration>,
     /// Record so many events of each program, that of --start-on included
-    #[arg(long, value_name = "N", value_parser = values::parse_count,
+    #[arg(help_heading = STOP, long, value_name = "N", value_parser = values::parse_count,
         conflicts_with_all = ["connect", "policy", "program", "filter"])]
     pub count: Option<u64>,
     /// Do something when this becomes true: `lat keep --help` lists conditions
-    #[arg(long, value_name = "CONDITION", conflicts_with = "connect")]
+    #[arg(help_heading = CONDITIONS, long, value_name = "CONDITION", conflicts_with = "connect")]
     pub when: Vec<String>,
     /// What: start, stop, flush, snapshot BEFORE AFTER, mark NAME, run COMMAND; several separated by
     /// `;`. One for all --when, or one for each
-    #[arg(long, value_name = "ACTION", conflicts_with = "connect")]
+    #[arg(help_heading = CONDITIONS, long, value_name = "ACTION", conflicts_with = "connect")]
     pub then: Vec<String>,
     /// Longest time that a command of `run` may take
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::parse_time)]
+    #[arg(help_heading = CONDITIONS, long, value_name = "TIME", default_value = "60s", value_parser = values::parse_time)]
     pub run_time: Duration,
     /// Write what open packets hold this often [default: 1s; with --when, lat keep: 100ms]
-    #[arg(long, value_name = "TIME", value_parser = values::parse_time)]
+    #[arg(help_heading = RINGS, long, value_name = "TIME", value_parser = values::parse_time)]
     pub flush_every: Option<Duration>,
     /// Go on until all processes that the program started have ended
-    #[arg(long)]
+    #[arg(help_heading = PROGRAMS, long)]
     pub follow: bool,
     /// One set of rings for all programs of the command, instead of one for each
-    #[arg(long, conflicts_with = "attach")]
+    #[arg(help_heading = PROGRAMS, long, conflicts_with = "attach")]
     pub shared: bool,
     /// Record a running program: its process id, or its name if one process has it
-    #[arg(long, value_name = "PID|NAME", conflicts_with = "with", value_parser = processes::named)]
+    #[arg(help_heading = PROGRAMS, long, value_name = "PID|NAME", conflicts_with = "with", value_parser = processes::named)]
     pub attach: Option<u32>,
     /// Capture the packets of these network interfaces, too; `any` means all there are
-    #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
+    #[arg(help_heading = PROGRAMS, long, value_name = "INTERFACE", value_delimiter = ',')]
     pub packets: Vec<String>,
     /// Most bytes of a captured packet that are kept [default: all]
-    #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes, requires = "packets")]
+    #[arg(help_heading = PROGRAMS, long, value_name = "SIZE", value_parser = values::parse_bytes, requires = "packets")]
     pub snap: Option<u64>,
     /// Let others follow it while it is recorded, at HOST:PORT or 127.0.0.1:6660
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1,
+    #[arg(help_heading = LIVE, long, value_name = "ADDRESS", num_args = 0..=1,
         default_missing_value = crate::commands::live::ADDRESS)]
     pub live: Option<String>,
     /// Receive what is recorded live elsewhere: HOST:PORT, bfscope://HOST:PORT, or - for a pipe
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["live", "attach"])]
+    #[arg(help_heading = LIVE, long, value_name = "ADDRESS", conflicts_with_all = ["live", "attach"])]
     pub connect: Option<String>,
     /// Record what a machine without an operating system sends: DEVICE, tcp:HOST:PORT or unix:PATH
-    #[arg(long, value_name = "LINE", conflicts_with_all = [
+    #[arg(help_heading = SERIAL, long, value_name = "LINE", conflicts_with_all = [
         "with", "enable", "disable", "filter", "policy", "program", "kernel", "kernel_by", "probe", "system",
         "sample", "stacks", "start_on", "stop_on", "count", "when", "then", "follow", "shared", "packets",
         "live", "chunk_size", "chunk_time", "sim"
     ])]
     pub serial: Option<String>,
     /// Bits per second of a serial device
-    #[arg(long, value_name = "N", default_value_t = 115_200, requires = "serial",
+    #[arg(help_heading = SERIAL, long, value_name = "N", default_value_t = 115_200, requires = "serial",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub baud: u32,
     /// Program that is running there: names its events, if it does not send their names
-    #[arg(long, value_name = "FILE", requires = "serial")]
+    #[arg(help_heading = SERIAL, long, value_name = "FILE", requires = "serial")]
     pub elf: Vec<PathBuf>,
     /// Schema of such a program, where the program itself is not to be had
-    #[arg(long, value_name = "FILE", requires = "serial")]
+    #[arg(help_heading = SERIAL, long, value_name = "FILE", requires = "serial")]
     pub schema: Vec<PathBuf>,
     #[command(flatten)]
     pub peer: PeerArgs,
     /// Encrypt a live stream to this machine, too; one that others can reach always is
-    #[arg(long)]
+    #[arg(help_heading = LIVE, long)]
     pub tls: bool,
     /// Certificate of a live stream (PEM) [default: one is made; clients are told its fingerprint]
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(help_heading = LIVE, long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Its private key (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(help_heading = LIVE, long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Memory for what live clients have not taken yet; who is further behind loses packets
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
+    #[arg(help_heading = LIVE, long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
     pub live_window: u64,
     /// With --connect, --serial: how long to try to come back when the connection broke
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
+    #[arg(help_heading = LIVE, long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
     pub retry: Duration,
     /// Run the program in a simulated machine, and record every instruction instead of events: for `lat flow`
-    #[arg(long, requires = "command", conflicts_with_all = [
+    #[arg(help_heading = SIM, long, requires = "command", conflicts_with_all = [
         "with", "enable", "disable", "filter", "policy", "program", "kernel", "kernel_by", "probe", "system",
         "duration", "max_size", "start_on", "stop_on", "count", "when", "then", "follow", "shared", "attach",
         "packets", "live", "connect"
     ])]
     pub sim: bool,
     /// Processors of the simulated machine
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "sim")]
+    #[arg(help_heading = SIM, long, value_name = "N", default_value_t = 1, requires = "sim")]
     pub sim_cpus: u16,
     /// Record the instructions of its kernel, too
-    #[arg(long, requires = "sim")]
+    #[arg(help_heading = SIM, long, requires = "sim")]
     pub sim_kernel: bool,
     /// Keep a buffer of packets for each simulated processor, as `perf record -a` does, instead of one for
     /// each thread
-    #[arg(long, requires = "sim")]
+    #[arg(help_heading = SIM, long, requires = "sim")]
     pub sim_per_cpu: bool,
     /// A file or folder that the program needs there, beside the libraries that it loads
-    #[arg(long, value_name = "PATH", requires = "sim")]
+    #[arg(help_heading = SIM, long, value_name = "PATH", requires = "sim")]
     pub sim_file: Vec<PathBuf>,
     /// More words for the command line of its kernel
-    #[arg(long, value_name = "WORD", requires = "sim")]
+    #[arg(help_heading = SIM, long, value_name = "WORD", requires = "sim")]
     pub sim_append: Vec<String>,
     /// Which packets its processors make, in the words of perf's `intel_pt/…/`: cyc, cyc_thresh=N,
     /// mtc=0, mtc_period=N, psb_period=N, noretcomp
-    #[arg(long, value_name = "TERMS", requires = "sim")]
+    #[arg(help_heading = SIM, long, value_name = "TERMS", requires = "sim")]
     pub sim_packets: Option<Packets>,
     /// Print the summary as one line of JSON on standard output
     #[arg(long)]

@@ -361,6 +361,6 @@ mod tests {
         let lost = Losses { full: 1200, no_ring: 3, total: 1203, ..Losses::default() };
         let causes = causes(&lost);
         assert_eq!(causes.len(), 2);
-        assert!(causes[0].starts_with("1 200 ring full") && causes[0].contains("--buffer"));
+        assert!(causes[0].starts_with("1200 ring full") && causes[0].contains("--buffer"));
     }
 }

@@ -23,6 +23,13 @@ const PROGRAM: &str = "lat-sql";
 /// Tells it which `lat` has started it.
 const LAT: &str = "LATERALIS_LAT";
 
+/// Why there is none.
+pub(super) const NOT_FOUND: &str = "neither beside lat nor on the PATH";
+
+/// How to get it.
+pub(super) const INSTALL: &str = "install the package lateralis-sql, or build it with ./x build sql in the \
+    sources of Lateralis (some 25 minutes once)";
+
 /// Options of `lat sql`, all of which belong to `lat-sql`.
 #[derive(Debug, Args)]
 #[command(
@@ -43,24 +50,23 @@ pub struct SqlArgs {
 
 /// Becomes `lat-sql`; returns only if there is none.
 pub fn run(args: SqlArgs) -> Result<ExitStatus, CliError> {
-    let beside = env::current_exe().ok().and_then(|lat| Some(lat.parent()?.join(PROGRAM)));
-    let program = beside.into_iter().chain(on_path()).find(|path| is_program(path));
-    let Some(program) = program else {
+    let Some(program) = engine() else {
         if args.arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
             return help();
         }
-        return Err(CliError::new(
-            "lat-sql is not installed",
-            "neither beside lat nor on the PATH",
-            "build it with ./x build sql in the sources of Lateralis (some 25 minutes once), or \
-             with cargo install --path crates/sql",
-        ));
+        return Err(CliError::new("lat-sql is not installed", NOT_FOUND, INSTALL));
     };
     let mut command = Command::new(&program);
     // It asks this `lat` for what `stats`, `path` and `diff` say.
     command.args(&args.arguments).envs(env::current_exe().ok().map(|lat| (LAT, lat)));
     let cause: io::Error = command.exec();
     Err(CliError::at_path("cannot start", &program, &cause))
+}
+
+/// The engine beside this `lat`, or on the search path.
+pub(super) fn engine() -> Option<PathBuf> {
+    let beside = env::current_exe().ok().and_then(|lat| Some(lat.parent()?.join(PROGRAM)));
+    beside.into_iter().chain(on_path()).find(|path| is_program(path))
 }
 
 /// What is known of the command where it is not installed.

@@ -47,7 +47,7 @@ impl Kernel {
     /// The one of the distribution, where it is here already.
     #[must_use]
     pub fn kept() -> Option<Self> {
-        let cache = cache().ok()?;
+        let cache = place().ok().filter(|folder| is_own_folder(folder))?;
         newest().and_then(|name| kept(&cache, &name)).or_else(|| any(&cache))
     }
 }
@@ -57,17 +57,23 @@ fn no_package() -> Error {
     Error::new(WHAT, place, "apt-get update; other distributions than Debian are not supported")
 }
 
-/// The user's folder for kernels.
-fn cache() -> Result<PathBuf, Error> {
+const ADVICE: &str = "set XDG_CACHE_HOME to a folder that is yours alone";
+
+/// Where the user's kernels are; the folder may not exist yet.
+fn place() -> Result<PathBuf, Error> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let user = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    let advice = "set XDG_CACHE_HOME to a folder that is yours alone";
-    let folder = user.ok_or_else(|| Error::new(WHAT, "there is no folder for it", advice))?;
-    let folder = folder.join("lateralis").join("kernels");
+    let folder = user.ok_or_else(|| Error::new(WHAT, "there is no folder for it", ADVICE))?;
+    Ok(folder.join("lateralis").join("kernels"))
+}
+
+/// The user's folder for kernels.
+fn cache() -> Result<PathBuf, Error> {
+    let folder = place()?;
     create_folder(&folder).map_err(|cause| Error::io(WHAT, &folder, &cause))?;
     if !is_own_folder(&folder) {
-        return Err(Error::new(WHAT, folder.display().to_string(), advice));
+        return Err(Error::new(WHAT, folder.display().to_string(), ADVICE));
     }
     Ok(folder)
 }

@@ -11,26 +11,28 @@ use lateralis_model::text as write;
 use lateralis_model::{Base, Event, Field, FieldKind, Fields, IntegerClass, Label, Text, Value};
 
 use super::message::Messages;
-use crate::moment::clock_time;
+use super::time::{TimeForm, Times};
 use lateralis_store::{Recording, is_length};
 
 /// Writes events as lines.
 pub struct Printer<'r> {
     messages: Messages<'r>,
     has_writers: bool,
+    times: Times,
 }
 
 impl<'r> Printer<'r> {
     /// A printer for the events of a recording.
-    pub fn new(recording: &'r Recording) -> Self {
+    pub fn new(recording: &'r Recording, time: TimeForm) -> Self {
         let has_writers = recording.has_writers();
-        Self { messages: Messages::new(recording), has_writers }
+        let times = Times::new(recording, time);
+        Self { messages: Messages::new(recording), has_writers, times }
     }
 
     /// Appends one event and a line feed.
-    pub fn line(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+    pub fn line(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         if event.ticks.is_some() {
-            clock_time(out, event.time);
+            self.times.push(out, event.time);
             out.push(b' ');
         }
         let lanes = Lanes::of(event);

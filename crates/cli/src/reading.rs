@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A line on the terminal while traces are read, if that takes a while: how much of them, how fast, how long still.
+//!
+//! It is drawn by a thread of its own, between the lines of everything else: whatever writes to the terminal removes
+//! it first ([`crate::output`]).
+
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lateralis_model::progress;
+
+use crate::status_line::StatusLine;
+use crate::values;
+
+/// Before this nothing is drawn: most commands have ended.
+const SHOWN_AFTER: Duration = Duration::from_millis(500);
+const PERIOD: Duration = Duration::from_millis(100);
+
+struct Reading {
+    line: StatusLine,
+    began: Instant,
+    /// Bytes of the traces; 0 while they are opened.
+    bytes: u64,
+    /// What readers had passed when reading began.
+    before: u64,
+}
+
+/// `None` where nothing is read, or nothing may be drawn any more.
+static READING: Mutex<Option<Reading>> = Mutex::new(None);
+
+fn with(act: impl FnOnce(&mut Option<Reading>)) {
+    // A thread that panicked with the lock has ended the command.
+    if let Ok(mut reading) = READING.lock() {
+        act(&mut reading);
+    }
+}
+
+/// Traces are being opened: draws from now on, if standard error is a terminal.
+pub fn begin() {
+    if !crate::output::is_error_terminal() {
+        return;
+    }
+    let now = Instant::now();
+    let line = StatusLine::new(false);
+    with(|reading| *reading = Some(Reading { line, began: now, bytes: 0, before: 0 }));
+    thread::spawn(|| {
+        let mut goes_on = true;
+        while goes_on {
+            thread::sleep(PERIOD);
+            with(|reading| {
+                goes_on = reading.is_some();
+                if let Some(reading) = reading {
+                    reading.draw();
+                }
+            });
+        }
+    });
+}
+
+/// They are open and have that many bytes; from here on they are read.
+pub fn opened(bytes: u64) {
+    with(|reading| {
+        if let Some(reading) = reading {
+            reading.line.clear();
+            reading.bytes = bytes;
+            reading.before = progress::passed();
+            reading.began = Instant::now();
+        }
+    });
+}
+
+/// Makes room for a line of something else; it is drawn again below.
+pub fn make_room() {
+    with(|reading| {
+        if let Some(reading) = reading {
+            reading.line.clear();
+        }
+    });
+}
+
+/// Nothing is drawn any more.
+pub fn end() {
+    with(|reading| *reading = None);
+}
+
+impl Reading {
+    fn draw(&mut self) {
+        let elapsed = self.began.elapsed();
+        if elapsed >= SHOWN_AFTER {
+            let passed = progress::passed().saturating_sub(self.before);
+            self.line.show(&text(passed, self.bytes, elapsed));
+        }
+    }
+}
+
+fn text(passed: u64, bytes: u64, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    if bytes == 0 || passed == 0 {
+        return format!("reading  {seconds:.0} s");
+    }
+    let per_second = passed as f64 / seconds.max(1e-3);
+    let rate = values::bytes(per_second as u64);
+    // Some answers take a second look at everything.
+    let (looks, of_this) = ((passed - 1) / bytes, (passed - 1) % bytes + 1);
+    let percent = u128::from(of_this) * 100 / u128::from(bytes);
+    if looks > 0 {
+        return format!("reading  {percent} % of look {}  {rate}/s", looks + 1);
+    }
+    let left = (bytes - of_this) as f64 / per_second;
+    format!("reading  {percent} % of {}  {rate}/s  {left:.0} s left", values::bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_how_much_how_fast_and_how_long_still() {
+        let second = Duration::from_secs(1);
+        assert_eq!(text(0, 0, second), "reading  1 s");
+        assert_eq!(
+            text(1 << 20, 4 << 20, second),
+            "reading  25 % of 4.00 MiB  1.00 MiB/s  3 s left"
+        );
+        assert_eq!(
+            text(4 << 20, 4 << 20, second),
+            "reading  100 % of 4.00 MiB  4.00 MiB/s  0 s left"
+        );
+        assert_eq!(text(5 << 20, 4 << 20, second), "reading  25 % of look 2  5.00 MiB/s");
+        assert_eq!(
+            text(u64::MAX, 1, second),
+            "reading  100 % of look 18446744073709551615  16777216 TiB/s"
+        );
+    }
+}
