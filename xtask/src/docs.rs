@@ -19,7 +19,8 @@ use std::process::Command;
 /// Every `sh` block of the pages for users runs and ends with 0.
 pub const STEP: Step = Step { name: "docs", run };
 
-const PAGES: [&str; 4] = ["README.md", "docs/start.md", "docs/tutorial.md", "docs/cookbook.md"];
+const PAGES: [&str; 5] =
+    ["README.md", "docs/start.md", "docs/tutorial.md", "docs/cookbook.md", "docs/faq.md"];
 
 fn run() -> Outcome {
     let lat = match generate::lat() {
