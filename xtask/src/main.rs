@@ -20,6 +20,7 @@ mod steps;
 mod suites;
 mod supply;
 mod tidy;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;

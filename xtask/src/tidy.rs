@@ -4,6 +4,7 @@
 
 use crate::kinds;
 use crate::steps::{Outcome, Step};
+use crate::words::Words;
 use crate::workspace;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -40,6 +41,7 @@ fn run() -> Outcome {
     let mut complaints: Vec<Vec<String>> = RULES.iter().map(|_| Vec::new()).collect();
     // Complaints about several files at once.
     let mut links = Vec::new();
+    let mut words = Words::default();
     for path in &files {
         let Ok(bytes) = std::fs::read(workspace::root().join(path)) else {
             continue;
@@ -49,6 +51,7 @@ fn run() -> Outcome {
             continue;
         };
         let name = path.to_string_lossy();
+        words.add(&name, &text);
         for (rule, complaints) in RULES.iter().zip(&mut complaints) {
             for line in (rule.check)(&name, &text) {
                 complaints.push(format!("{name}:{line}: {}", rule.holds));
@@ -72,6 +75,7 @@ fn run() -> Outcome {
         outcome.add(Outcome::of(complaints));
     }
     outcome.add(Outcome::of(links));
+    outcome.add(Outcome::of(words.complaints()));
     outcome.add(Outcome::of(wrong_toolchains()));
     outcome
 }
