@@ -17,7 +17,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Whether a folder belongs to the user, and nobody else can write to it.
+/// Whether a folder belongs to the user and no other user can write to it.
 #[must_use]
 pub fn is_own_folder(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| {
@@ -38,8 +38,8 @@ pub fn owner_elsewhere(path: &Path) -> Option<u32> {
     (!is_trusted).then_some(owner)
 }
 
-/// Whether files can be made in a folder, by its mode and its file system. Nothing is made to find that
-/// out.
+/// Whether files can be created in a folder, by its mode and its file system. Determined without
+/// creating one.
 #[must_use]
 pub fn is_writable_folder(path: &Path) -> bool {
     let access = Access::WRITE_OK | Access::EXEC_OK;

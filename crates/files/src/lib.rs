@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Files and folders in places that other users can shape: made under names nobody can guess,
-//! private, removed at every end of the process.
+//! Files and folders in places that other users can write to: created under unpredictable names,
+//! private, and removed at every exit of the process.
 //!
 //! ```text
 //! NewFile::beside("x.json") ─ write ─► a file without a name ─ publish ─► x.json
@@ -24,7 +24,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
-/// Mode of a file before the umask: anybody may read it whom the user lets read files.
+/// Mode of a file before the umask: readable by everyone whom the user permits.
 pub const SHARED: u32 = 0o666;
 /// Mode of a file that only its owner reads.
 pub const PRIVATE: u32 = 0o600;

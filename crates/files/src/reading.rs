@@ -27,7 +27,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most the given number of bytes.
 ///
 /// # Errors
 /// As [`open_regular`]; [`io::ErrorKind::FileTooLarge`].

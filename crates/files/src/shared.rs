@@ -54,8 +54,8 @@ pub fn random_entry(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// A folder of this user in a place that all users share, made if it is not there: under its plain name, else
-/// one with something behind that name.
+/// A folder of this user in a place that all users share, created if missing: under its plain name,
+/// otherwise under that name with a suffix.
 ///
 /// # Errors
 /// Nothing can be made there.

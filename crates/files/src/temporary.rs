@@ -28,8 +28,8 @@ pub struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// `prefix` tells what it is for. What killed processes of this user left under the same prefix
-    /// is removed.
+    /// `prefix` names the purpose. Folders left by killed processes of this user under the same
+    /// prefix are removed.
     ///
     /// # Errors
     /// It cannot be made.

@@ -25,7 +25,8 @@ pub struct Loan {
 impl Loan {
     /// Borrows one.
     ///
-    /// Errors: nobody listens there, who asks may not, or the helper could not make one.
+    /// Errors: nothing listens there, the caller is not permitted, or the helper could not create
+    /// one.
     pub fn ask(socket: &Path) -> io::Result<Self> {
         Self::receive(UnixStream::connect(socket)?)
     }
@@ -67,7 +68,7 @@ impl Loan {
         &self,
         events: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> io::Result<()> {
-        // Lines stay short whatever is asked for.
+        // Lines stay short for any request.
         let mut line = String::new();
         let mut count = 0;
         for (system, event) in events {

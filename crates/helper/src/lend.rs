@@ -53,7 +53,7 @@ const LOOK: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(10);
 /// Events that one recorder may ask for, also those that there are not.
 const ASKED_MAX: usize = 1 << 16;
-/// Between two tries to remove an instance of which somebody has a file open.
+/// Interval between attempts to remove an instance that a process has open.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Makes instances and takes them away.
@@ -91,7 +91,7 @@ impl Lender {
             .and_then(|()| greet(&client, &path))
             .and_then(|()| answer(&mut client, &path, user, group));
         if let Err(error) = &served {
-            // The recorder may be gone: then nobody wants to know.
+            // The recorder may be gone: then no reply is needed.
             let _ = send_line(&client, &format!("error: {error}"));
         }
         drop(client);
@@ -99,8 +99,8 @@ impl Lender {
         served
     }
 
-    /// Removes instances of helpers and recorders that are gone. One of which somebody still has a file
-    /// open counts as lent to its user until it can be removed.
+    /// Removes instances of helpers and recorders that are gone. An instance with open files counts
+    /// as lent to its user until it can be removed.
     pub fn remove_abandoned(&self) {
         let instances = fs::read_dir(self.tracefs.join("instances"));
         for entry in instances.into_iter().flatten().flatten() {
@@ -114,7 +114,7 @@ impl Lender {
             if remove(&path) {
                 continue;
             }
-            // A recorder that outlives the helper that lent it an instance goes on with it.
+            // A recorder that outlives the helper that lent it an instance continues to use it.
             let user = fs::metadata(path.join("tracing_on")).map_or(0, |about| about.uid());
             let counted = self.loans.adopt(user);
             let wait = move || {
@@ -240,8 +240,8 @@ fn lend_event(path: &Path, system: &str, event: &str, user: u32, group: u32) -> 
     lchown(folder.join("enable"), Some(user), Some(group))
 }
 
-/// Takes an instance from its user and removes it. It is busy as long as anybody has a file of it open:
-/// until then it is off, has no buffers to speak of, and counts as lent.
+/// Takes an instance from its user and removes it. It is busy while a process has a file of it
+/// open: until then it is switched off, has minimal buffers, and counts as lent.
 fn take_away(path: &Path, counted: &Counted) {
     revoke(path);
     for wait_ms in (0..7).map(|power| 10 << power) {

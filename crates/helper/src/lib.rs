@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tracing of the kernel for people who are not root.
+//! Kernel tracing for users other than root.
 //!
 //! ```text
 //! recorder ── connects to SOCKET ─────────────────▶ lat-helper (root)
-//!          ◀── "lateralis-helper 1", a directory ──  an instance of its own, made for it
+//!          ◀── "lateralis-helper 1", a directory ──  an instance of its own, created for it
 //!          ── "events sched:sched_switch …" ──────▶  may enable these
 //!          ◀── "ok", or "error: …" ───────────────
 //!          ── "buffer_kb 4096" ───────────────────▶  has buffers of this size
 //!          ◀── "ok", or "error: …" ───────────────
-//!          ── closes ─────────────────────────────▶  the instance is taken away; it counts until
-//!                                                    nobody has a file of it open any more
+//!          ── closes ─────────────────────────────▶  the instance is removed; it counts until
+//!                                                    no process has a file of it open
 //! ```
 //!
-//! Who may connect is decided by the socket's group. The helper reads no events and writes no
-//! files but those of the instance; what it is told is checked to be names and numbers. If it dies,
-//! recordings go on, and the next one takes away what is left.
+//! The socket's group determines who may connect. The helper reads no events and writes no files
+//! except those of the instance; requests are checked to be names and numbers. If it dies,
+//! recordings continue, and the next helper removes leftover instances.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +28,7 @@ pub use lend::Lender;
 pub use loans::{LOANS_MAX, LOANS_OF_USER_MAX, Loans, Refusal};
 pub use request::{Request, WrongRequest};
 
-/// Where it listens, unless told otherwise.
+/// Default path of its socket.
 pub const SOCKET: &str = "/run/lateralis/helper.sock";
 
 /// What it says first, with the directory.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many instances are lent, to whom. An instance counts until the kernel has removed it, whatever
-//! became of the connection that it was lent over.
+//! Number of instances lent, by user. An instance counts until the kernel has removed it, even
+//! after its connection has closed.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -59,8 +59,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// For the terminal of root: names and paths that clients and options told have no control characters
-/// on it, nor controls of the writing direction.
+/// For the terminal of root: names and paths from clients and options without control characters
+/// and without controls of the writing direction.
 fn printable(text: &str) -> String {
     let hostile = |c: char| {
         c.is_control()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a recorder asks the helper for. Pure: the line comes from somebody who is not trusted.
+//! Parser for requests of recorders. Pure: the line is untrusted.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::{BUFFER_KB_MAX, EVENTS_MAX};
 pub enum Request<'a> {
     /// To enable these events: subsystem and name.
     Events(Vec<(&'a str, &'a str)>),
-    /// Buffers of so many KiB for each CPU.
+    /// Size of the buffers in KiB per CPU.
     BufferKb(u64),
 }
 

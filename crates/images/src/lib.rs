@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Files with the names of functions: of this machine, or of a copy of another one's.
 //!
-//! A trace names the files, and may come from anybody: only plain files are opened, what is read of them is
-//! bounded, and of what has a build id nothing is believed of a file with another one.
+//! A trace names the files and is untrusted: only regular files are opened, reads are bounded, and
+//! if a build id was recorded, a file with another one is rejected.
 
 #![forbid(unsafe_code)]
 

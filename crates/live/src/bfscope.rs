@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What Barrelfish's bfscope sends: dumps as text, each behind its length or not.
+//! The output of Barrelfish's bfscope: dumps as text, with or without a length prefix.
 //!
-//! | sender | in front of a dump |
+//! | sender | prefix of a dump |
 //! |---|---|
-//! | bfscope of Barrelfish | 8 bytes: decimal digits, then NUL and what was in its buffer |
-//! | what Aquarium 2 expects, [`length_prefix`] | 8 digits, zeros in front |
-//! | older servers and tools | 6 digits with blanks in front, or nothing |
+//! | bfscope of Barrelfish | 8 bytes: decimal digits, then NUL and old content of its buffer |
+//! | as Aquarium 2 expects, [`length_prefix`] | 8 digits with leading zeros |
+//! | older servers and tools | 6 digits with leading blanks, or nothing |
 //!
 //! The length is not believed: a dump begins where its first line does.
 
-/// Longest text that a length prefix can tell.
+/// Longest text that a length prefix can express.
 pub const DUMP_BYTES_MAX: usize = 99_999_999;
 
 const FIRST_LINE: &[u8] = b"# Start";
@@ -20,7 +20,7 @@ const LOOK_AHEAD: usize = 9 + FIRST_LINE.len();
 /// Bytes of [`length_prefix`].
 pub const LENGTH_BYTES: usize = 8;
 
-/// The eight bytes in front of a dump: its length as digits, zeros in front.
+/// The eight-byte prefix of a dump: its length as digits with leading zeros.
 #[must_use]
 pub fn length_prefix(bytes: usize) -> [u8; LENGTH_BYTES] {
     let mut digits = [b'0'; LENGTH_BYTES];
@@ -80,7 +80,7 @@ impl Dumps {
             let rest = &self.held[at..];
             let line_end = rest.iter().position(|byte| *byte == b'\n');
             let end = line_end.map_or(rest.len(), |end| end + 1);
-            // NULs stand between chunks, never in a line.
+            // NULs occur between chunks, never in a line.
             self.text.extend(rest[..end].iter().filter(|byte| **byte != 0));
             self.inside_a_line = line_end.is_none() && end > 0;
             at += end;

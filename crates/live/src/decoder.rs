@@ -4,10 +4,10 @@
 use crate::frame::{FRAME_HEADER_BYTES, Fault, Head, PREAMBLE_BYTES, Preamble, checksum};
 use crate::message::Message;
 
-/// Bytes that have been read are moved out of the buffer when they are so many.
+/// Number of read bytes at which they are removed from the buffer.
 const COMPACT_BYTES: usize = 1 << 16;
 
-/// Takes bytes in any pieces. Memory: one frame and what was fed behind it.
+/// Accepts bytes in any pieces. Memory: one frame and the bytes fed after it.
 #[derive(Debug)]
 pub struct Decoder {
     buffer: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For frames with bodies of at most so many bytes.
+    /// For frames whose bodies have at most this number of bytes.
     #[must_use]
     pub fn new(body_bytes_max: u32) -> Decoder {
         Decoder { buffer: Vec::new(), at: 0, body_bytes_max, preamble: None, fault: None }

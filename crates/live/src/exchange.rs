@@ -25,14 +25,14 @@ pub struct Exchange {
 /// How two clocks relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relation {
-    /// Server's clock minus client's, nanoseconds; negative where the server's is behind.
+    /// Server's clock minus client's, in nanoseconds; negative if the server's clock is slow.
     pub offset_ns: i64,
     /// The true offset is not farther away than this.
     pub error_ns: u64,
 }
 
 impl Exchange {
-    /// What the exchange tells; `None` where a clock was stepped in between, or the peer lies.
+    /// Result of the exchange; `None` if a clock was stepped in between, or the peer is lying.
     #[must_use]
     pub fn relation(&self) -> Option<Relation> {
         let [t0, t1, t2, t3] =

@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
         Some(first)
     }
 
-    /// Bytes behind their number.
+    /// Bytes preceded by their number.
     pub(crate) fn counted(&mut self, most: usize) -> Option<&'a [u8]> {
         let count = usize::try_from(self.u32()?).ok().filter(|count| *count <= most)?;
         self.bytes(count)

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Bytes with which each side begins.
 pub const PREAMBLE_BYTES: usize = 16;
-/// Bytes in front of the body of a frame.
+/// Length of a frame's header in bytes.
 pub const FRAME_HEADER_BYTES: usize = 16;
 /// Longest body of a frame to a client.
 pub const BODY_BYTES_MAX: u32 = 64 << 20;
@@ -58,7 +58,7 @@ pub struct Preamble {
 }
 
 impl Preamble {
-    /// As it stands on the wire.
+    /// The value on the wire.
     #[must_use]
     pub fn encode(self) -> [u8; PREAMBLE_BYTES] {
         let mut bytes = [0; PREAMBLE_BYTES];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Live streams of recordings (`spec/live.md`): what stands on the wire, and what a slow client
-//! loses.
+//! Live streams of recordings (`spec/live.md`): the wire format, and the losses of slow clients.
 //!
 //! ```text
 //! bytes ─ Decoder ─► frames ─ Message ─► what they say      (client)

@@ -84,7 +84,7 @@ pub enum Message<'a> {
         /// Name of its file: no `/`, no NUL, no dot in front.
         name: &'a str,
     },
-    /// A packet as it stands in the file.
+    /// A packet with its bytes as in the file.
     Packet {
         /// Which stream.
         stream: u32,
@@ -308,7 +308,7 @@ impl<'a> Message<'a> {
         fields
     }
 
-    /// What stands in front of a packet's own bytes in its frame, so that they need not be copied.
+    /// The bytes before a packet's own bytes in its frame, so that the packet need not be copied.
     #[must_use]
     pub fn packet_head(stream: u32, number: u64, offset_bytes: u64, bytes: &[u8]) -> [u8; 40] {
         let fields = Self::packet_fields(stream, number, offset_bytes);

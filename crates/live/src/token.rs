@@ -7,7 +7,7 @@ pub const TOKEN_BYTES_MIN: usize = 16;
 /// Longest token.
 pub const TOKEN_BYTES_MAX: usize = 1024;
 
-/// Whether two tokens are the same. How long it takes tells nothing but the length of `given`.
+/// Whether two tokens are equal. The time taken depends only on the length of `given`.
 #[must_use]
 pub fn same_token(secret: &[u8], given: &[u8]) -> bool {
     let mut differs = usize::from(secret.len() != given.len());

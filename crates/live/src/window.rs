@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The newest packets of a recording, and where each client stands in them.
+//! The newest packets of a recording, and the position of each client in them.
 //!
 //! ```text
 //! gone | oldest ........................ newest | <- push
@@ -19,11 +19,11 @@ use crate::message::{Folder, Has};
 /// So much of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Events of schemas in them; `None` where nobody counted.
+    /// Events of schemas in them; `None` if they were not counted.
     pub events: Option<u64>,
 }
 
@@ -214,7 +214,7 @@ pub struct Cursor {
 }
 
 impl Window {
-    /// Of packets of together at most so many bytes; one packet always fits.
+    /// For packets of at most this number of bytes in total; one packet always fits.
     #[must_use]
     pub fn new(bytes_max: u64) -> Window {
         Window {
@@ -243,8 +243,8 @@ impl Window {
         (self.streams.len() - 1) as u32
     }
 
-    /// A packet that stands in its file now. Packets that no longer fit are gone: they are
-    /// returned, so that whoever holds a lock can free them after it.
+    /// A packet that has been written to its file. Packets that no longer fit are returned, so that
+    /// the caller can free them after releasing its lock.
     ///
     /// Cost: a copy of the packet.
     pub fn push(&mut self, stream: u32, events: Option<u64>, bytes: Arc<[u8]>) -> Vec<Arc<[u8]>> {
@@ -271,7 +271,7 @@ impl Window {
         self.metadata = Latest { version, after: 0, text: text.into() };
     }
 
-    /// A new report. The `last` one comes behind all packets.
+    /// A new report. The `last` one follows all packets.
     pub fn set_report(&mut self, text: &[u8], last: bool) {
         let after = if last { u64::MAX } else { 0 };
         self.report = Latest { version: self.report.version + 1, after, text: text.into() };
@@ -292,8 +292,8 @@ impl Window {
     /// What the client of this cursor gets next; `None`: nothing yet. What is given out counts
     /// as sent. Cost: constant, or proportional to the streams where the client was overtaken.
     pub fn next(&self, cursor: &mut Cursor) -> Option<Item> {
-        // In front of the metadata, as in the directory: whoever is cut off in between can
-        // still make the metadata from it.
+        // Sent before the metadata, as in the directory: a client that is cut off in between can
+        // still derive the metadata from it.
         if cursor.report != self.report.version && self.report.after == 0 {
             cursor.report = self.report.version;
             return Some(Item::Report(self.report.text.clone()));
@@ -335,7 +335,8 @@ impl Window {
             cursor.flushes = self.flushes;
             return Some(Item::Flushed { count: self.flushes, utc_ns: self.flushed_ns });
         }
-        // The last report tells what clients lost, so it comes when all have had their packets.
+        // The last report contains the clients' losses, so it is sent after all have had their
+        // packets.
         if !self.ended || self.report.after == 0 {
             return None;
         }

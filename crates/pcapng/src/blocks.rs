@@ -74,8 +74,7 @@ pub(crate) struct Block<'a> {
 /// Why no block can be read somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The input ends so many bytes too early; unknown where even type and
-    /// length are cut.
+    /// The input ends this number of bytes too early; unknown if even type and length are cut.
     Ends(Option<u64>),
     /// A rule of the frame is broken.
     Rule(&'static str),
@@ -123,8 +122,7 @@ pub(crate) fn section_order(rest: &[u8]) -> Result<Order, Fault> {
     }
 }
 
-/// The next place behind `from` where a block of a known type begins that is
-/// whole, or the end of `bytes`.
+/// The next position after `from` of a complete block of a known type, or the end of `bytes`.
 ///
 /// Cost: linear.
 pub(crate) fn resync(bytes: &[u8], from: usize, order: Order) -> usize {

@@ -12,8 +12,8 @@ const HEADER_BYTES: usize = 24;
 /// No interface captures more of a packet (libpcap's own bound).
 const LONGEST_PACKET: u32 = 256 * 1024;
 
-/// A day and an hour: how far times of neighbours may lie apart for a place
-/// behind damage to be taken for a packet.
+/// A day and an hour: largest difference between times of neighbours at which bytes after damage
+/// are accepted as a packet.
 const NEAR_SECONDS: u32 = 25 * 3600;
 
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +142,7 @@ pub(crate) fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> MemoryTrace {
         sink.damage(0, bytes.len(), DamageReason::Truncated { missing_bytes });
         return sink.finish();
     }
-    // The upper half of the word tells about checksums at the end of packets.
+    // The upper half of the word describes checksums at the end of packets.
     let link_type = kind.order.u32(bytes, 20).unwrap_or(0) as u16;
     let mut at = HEADER_BYTES;
     let mut last_seconds = None;

@@ -6,20 +6,19 @@
 //! Source ─────────► write ───────► pcapng: one section
 //! ```
 //!
-//! Every packet is an event `packet` with the fields of [`FIELDS`]. Interfaces are
-//! numbered anew in each section of a file; here the table of a section ends with
-//! it, so a number never borrows the name it had before. Interfaces of equal name
-//! and resolution are one stream, in whichever section they stand.
+//! Every packet is an event `packet` with the fields of [`FIELDS`]. Interfaces are renumbered in
+//! each section of a file; the table of a section ends with the section, so that a number never
+//! refers to an earlier name. Interfaces of equal name and resolution are one stream, in any
+//! section.
 //!
 //! Sources: draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap.
 //!
 //! ## Design constraints
 //!
 //! * Bytes in, values out; no I/O.
-//! * All bytes are hostile: no panic, time linear in the input, memory bounded by
-//!   the limit given plus a small multiple of the input.
-//! * A bad block costs that block: reading goes on at the next place where one
-//!   begins whose two lengths agree.
+//! * All bytes are hostile: no panic, time linear in the input, memory bounded by the limit given
+//!   plus a small multiple of the input.
+//! * A bad block costs that block: reading continues at the next block whose two lengths agree.
 //!
 //! ```
 //! use lateralis_model::Source;
@@ -88,8 +87,7 @@ pub fn sniff(first: &[u8]) -> bool {
 /// Cost: one pass over the bytes, one over what is damaged.
 ///
 /// # Errors
-/// Only if the file is no capture. Damage, losses and a reached limit are told
-/// by the trace.
+/// Only if the file is not a capture. Damage, losses and a reached limit are reported by the trace.
 pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
     if ng::sniff(bytes) {
         Ok(ng::read(name, bytes, limit_bytes))

@@ -56,7 +56,7 @@ struct Interface {
     stream: StreamIndex,
     /// Time of its last packet.
     last: Option<Nanos>,
-    /// Losses already told packet by packet.
+    /// Losses already reported packet by packet.
     told: u64,
     /// Losses of its statistics so far.
     counted: u64,
@@ -329,8 +329,8 @@ impl Reader<'_> {
         Ok(Ok(()))
     }
 
-    /// Counts of lost packets since the capture began; what packets have told
-    /// already is not told twice.
+    /// Counts of lost packets since the capture began; losses already reported by packets are not
+    /// reported again.
     fn statistics(&mut self, body: &[u8]) -> Result<(), &'static str> {
         let (Some(number), Some(raw)) = (self.order.u32(body, 0), self.order.split_u64(body, 4))
         else {

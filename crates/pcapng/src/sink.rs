@@ -12,13 +12,13 @@ use crate::interface::Resolution;
 
 /// Fields of an event `packet`, in order.
 ///
-/// | field | what |
+/// | field | content |
 /// |---|---|
 /// | `interface` | its name |
 /// | `direction` | 0 unknown, 1 inbound, 2 outbound |
 /// | `link_type` | LINKTYPE number: 1 is Ethernet |
 /// | `captured_bytes`, `original_bytes` | length here, and on the wire |
-/// | `flags` | `epb_flags` as they stand; 0 where there are none |
+/// | `flags` | `epb_flags` unchanged; 0 if there are none |
 /// | `comment` | optional text |
 /// | `data` | the bytes |
 pub const FIELDS: [&str; 8] = [

@@ -32,11 +32,11 @@ impl Default for Options {
 /// Ethernet, where the source does not say.
 const DEFAULT_LINK_TYPE: u16 = 1;
 
-/// Writes the events `packet` (of any subsystem) of a source that have a field
-/// `data`, with the fields of [`FIELDS`](crate::FIELDS) as far as they have them.
-/// Times are nanoseconds; an interface is defined before its first packet; losses
-/// of streams that hold nothing but packets stand at the packet behind them, and in
-/// the statistics at the end. In other streams nobody knows whether packets were lost.
+/// Writes the events `packet` (of any subsystem) of a source that have a field `data`, with the
+/// fields of [`FIELDS`](crate::FIELDS) as far as they have them. Times are nanoseconds; an
+/// interface is defined before its first packet; losses of streams that contain only packets are
+/// written at the following packet, and in the statistics at the end. In other streams it is
+/// unknown whether packets were lost.
 ///
 /// Returns what could not be kept. Cost: memory for the interfaces, the pending
 /// losses and one packet.
@@ -104,7 +104,7 @@ fn pending_losses<'a>(
         }
     }
     for losses in pending.values_mut() {
-        // Those without an end come last: they stand in the statistics only.
+        // Losses without an end come last: they are in the statistics only.
         losses.make_contiguous().sort_by_key(|(end, _)| (end.is_none(), *end));
     }
     pending

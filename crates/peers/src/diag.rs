@@ -15,7 +15,7 @@ const TCP: u8 = 6;
 const ESTABLISHED: u8 = 1;
 const HEADER_BYTES: usize = 16;
 const QUESTION_BYTES: usize = HEADER_BYTES + 56;
-/// Offsets in `struct inet_diag_msg`, behind the header.
+/// Offsets in `struct inet_diag_msg`, after the header.
 const STATE: usize = HEADER_BYTES + 1;
 const PORTS: usize = HEADER_BYTES + 4;
 const USER: usize = HEADER_BYTES + 64;
@@ -50,7 +50,7 @@ fn ask(from: SocketAddr, to: SocketAddr) -> Option<u32> {
     (answer.get(STATE) == Some(&ESTABLISHED) && word(INODE)? != 0).then(|| word(USER))?
 }
 
-/// The kernel's words about this very socket, whatever its state is.
+/// The kernel's reply about this socket, in any state.
 fn ask_any(from: SocketAddr, to: SocketAddr) -> Option<Vec<u8>> {
     let question = question(from, to)?;
     let socket = rustix::net::socket_with(

@@ -102,7 +102,7 @@ mod tests {
         };
         assert!(!is_closed(&mut mine), "others take no place of ours");
         assert!(is_closed(&mut others[0].0) && !is_closed(&mut others[1].0));
-        // All places are taken, by ours: still somebody new is let in.
+        // All places are taken, by our own: a new connection is still admitted.
         let many: Vec<_> = (0..ALL_MAX)
             .map(|_| {
                 let (client, accepted) = connect();

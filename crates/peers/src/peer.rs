@@ -51,8 +51,8 @@ impl Peer {
         user == 0 || user == own || (own == 0 && invoker() == Some(user))
     }
 
-    /// Whether a connection comes over a loopback address from anybody but [`Peer::is_own`]: another
-    /// user, or one that cannot be found out.
+    /// Whether a connection comes over a loopback address from a user other than [`Peer::is_own`],
+    /// or from an unknown one.
     #[must_use]
     pub fn is_foreign(self) -> bool {
         let is_local = match self {
@@ -88,7 +88,7 @@ fn user_in(table: &str, theirs: SocketAddr, ours: SocketAddr) -> Option<u32> {
         let state = words.next()?;
         let user = words.nth(3)?.parse().ok()?;
         let inode = words.nth(1)?;
-        // A socket that no process has any more is told as root's.
+        // A socket that no process has any more is reported as root's.
         (state == "01" && inode != "0").then_some(user)
     })
 }
@@ -128,7 +128,7 @@ mod tests {
             let (theirs, ours) = (accepted.peer_addr().unwrap(), accepted.local_addr().unwrap());
             assert_eq!(user_in_tables(theirs, ours), Some(own), "{address}");
             assert!(Peer::User(own).is_own() && !Peer::User(own).is_foreign());
-            // Its socket is nobody's now, which the system tells as root's.
+            // No process has its socket any more, and the system reports it as root's.
             drop(client);
             assert_eq!(
                 Peer::of(&accepted),

@@ -37,7 +37,7 @@ const NAME_MAX: usize = 256;
 pub struct Activity {
     /// Index of its kind in [`Activities::kinds`].
     pub kind: usize,
-    /// What tells it apart; empty where that is its thread.
+    /// Its key; empty if the thread is the key.
     pub key: Vec<Scalar>,
     /// Its two ends.
     pub begin: End,
@@ -52,19 +52,18 @@ pub struct Activity {
 /// An end of an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// When.
+    /// Time of the event.
     pub time: Nanos,
     /// The thread.
     pub writer: Option<Writer>,
     /// The processor.
     pub cpu: Option<u32>,
-    /// What whoever shows the event knows it by.
+    /// The caller's identifier of the event.
     pub tag: u64,
 }
 
 impl Activity {
-    /// How long it took; 0 where clocks of two processors disagree about the order of its
-    /// ends.
+    /// Duration; 0 if the clocks of two CPUs disagree about the order of its ends.
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.end.time.since(self.begin.time).max(0) as u64
@@ -89,7 +88,7 @@ pub enum Step<'a> {
     },
     /// One is whole.
     Ends {
-        /// As it began, if that was told.
+        /// Attributes given at the begin, if any.
         number: Option<u64>,
         /// All of it.
         activity: Activity,
@@ -242,7 +241,7 @@ impl Activities {
         })
     }
 
-    /// The same for whoever wants to know what has begun and not ended.
+    /// Variant for callers that need open activities.
     ///
     /// # Errors
     /// As [`Activities::event`].
@@ -296,8 +295,7 @@ impl Activities {
         Ok(())
     }
 
-    /// For each kind: activities that have begun and not ended, and ends without a
-    /// beginning.
+    /// For each kind: unfinished activities, and ends without a begin.
     pub fn left_over(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
         self.pairing.kinds.iter().map(|kind| (kind.open, kind.orphans))
     }
@@ -374,8 +372,8 @@ fn attributes_of(
     wanted.iter().filter_map(value).collect()
 }
 
-/// Who does something on a processor where nobody knows who runs, as for declared spans: one thread, and
-/// another one than on other processors. Numbers of threads are below 2²² (`PID_MAX_LIMIT`,
+/// The thread on a CPU whose running thread is unknown, as for declared spans: one thread per CPU,
+/// different from those of other CPUs. Numbers of threads are below 2²² (`PID_MAX_LIMIT`,
 /// `include/linux/threads.h`).
 fn nobody_on(cpu: u32) -> Writer {
     Writer { pid: NOBODY, tid: 1 << 31 | cpu }

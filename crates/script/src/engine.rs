@@ -39,7 +39,7 @@ impl Default for Limits {
     }
 }
 
-/// Steps between two questions of the engine whether to go on.
+/// Steps between two calls of the engine's interrupt handler.
 const STEPS_ASKED: u64 = 10_000;
 
 /// A runtime with one script in it. Not to be shared by threads: each has its own.

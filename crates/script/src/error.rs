@@ -86,7 +86,7 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-/// At most so many characters; what is no character for a line is a blank.
+/// At most this number of characters; characters that do not belong in a line become blanks.
 fn shortened(message: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let mut text: String = message.chars().take(SHOWN_MAX).map(visible).collect();

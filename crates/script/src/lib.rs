@@ -7,8 +7,8 @@
 //! functions that only look ─ expression ─► run without the engine
 //! ```
 //!
-//! A script is hostile: it has no files, network or clock, its memory, stack and steps are
-//! limited, and whatever it does is a [`ScriptError`] with the place in its text.
+//! A script is hostile: it has no files, network or clock, its memory, stack and steps are limited,
+//! and any failure is a [`ScriptError`] with its position in the text.
 //!
 //! ## Example
 //!

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Events as objects of the engine, and values of the engine as values of ours.
 //!
-//! Objects have no prototype, so what an event does not have is `undefined` and nothing
-//! that a script does to `Object.prototype` shows in them. Each call gets an object of its
-//! own.
+//! Objects have no prototype, so that missing members are `undefined` and changes of a script to
+//! `Object.prototype` have no effect on them. Each call gets an object of its own.
 
 use lateralis_analysis::filter::{Context, Fact, Known, fact, text_of};
 use lateralis_model::{Elements, Event, Field, Fields, Value as ModelValue};

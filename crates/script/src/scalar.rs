@@ -81,7 +81,7 @@ impl Hash for Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// Texts stand without quotes.
+    /// Strings are without quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => Ok(()),

@@ -132,7 +132,7 @@ pub(crate) struct SideOf {
     pub test: Option<Test>,
 }
 
-/// What tells activities of a kind apart.
+/// The key of activities of a kind.
 pub(crate) enum KeyOf {
     /// Their thread.
     Thread,

@@ -123,7 +123,7 @@ impl Functions {
         self.names.get(of.name.0 as usize..of.name.1 as usize)
     }
 
-    /// How many bytes behind the begin of the function there an address is.
+    /// Offset of an address from the start of its function, in bytes.
     #[must_use]
     pub fn offset_at(&self, address: u64) -> Option<u64> {
         Some(address - self.function(address)?.begin)
@@ -150,8 +150,7 @@ impl Functions {
 /// Longest name that is read as one of C++ or Rust: the time that takes grows with more than the length.
 const MANGLED_MAX: usize = 1 << 14;
 
-/// A name as it stands in the source, without the types of parameters, of those that compilers of C++ and
-/// Rust make; others are as they are.
+/// Demangles names of C++ and Rust, without parameter types; other names are unchanged.
 #[must_use]
 pub fn demangled(name: &str) -> String {
     if name.len() > MANGLED_MAX {
@@ -161,7 +160,8 @@ pub fn demangled(name: &str) -> String {
         // Without the hash of the crate.
         return format!("{rust:#}");
     }
-    // Clones that the compiler made of a function keep its name and say which in front of others' names.
+    // Clones that the compiler made of a function keep its name, with a prefix before others'
+    // names.
     let (base, clone) = match name.find('.') {
         Some(at) if at > 0 => name.split_at(at),
         _ => (name, ""),

@@ -64,8 +64,7 @@ const KNOWN: [SectionId; 11] = [
     SectionId::DebugTypes,
 ];
 
-/// Bytes of a section, as they were before they were compressed; `None` where they cannot be had, or are
-/// more than so many.
+/// Bytes of a section, decompressed; `None` if they are not available, or exceed the given number.
 fn content<Elf: FileHeader<Endian = Endianness>>(
     endian: Endianness,
     bytes: &[u8],
@@ -93,10 +92,10 @@ type Reader = EndianArcSlice<RunTimeEndian>;
 /// One of the functions that an address is in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LineFrame {
-    /// As it stands in the source; `None` where only lines are known.
+    /// The name in the source; `None` if only lines are known.
     pub function: Option<String>,
-    /// The file of the source, and the line in it: of the innermost function the one that the address is of,
-    /// of the others where the one inside of it stands.
+    /// Source file and line: of the address for the innermost function, of the call of the next
+    /// inner function for the others.
     pub line: Option<(String, u32)>,
 }
 

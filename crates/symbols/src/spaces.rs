@@ -12,7 +12,7 @@ const MAPPINGS_MAX: usize = 1 << 16;
 pub struct Mapping {
     /// Its first address.
     pub begin: u64,
-    /// The first one behind it.
+    /// The first address after it.
     pub end: u64,
     /// Which byte of the file is at its begin.
     pub offset: u64,
@@ -102,7 +102,7 @@ fn at(space: &BTreeMap<u64, Mapping>, address: u64) -> Option<Mapping> {
 
 /// What was where the new one is, is not any more.
 fn insert(space: &mut BTreeMap<u64, Mapping>, new: Mapping) {
-    // The one before may reach into it, and even behind it.
+    // The previous mapping may overlap it, and even extend beyond it.
     let before = space.range(..new.begin).next_back().map(|(_, before)| *before);
     if let Some(before) = before.filter(|before| before.end > new.begin) {
         space.insert(before.begin, Mapping { end: new.begin, ..before });
@@ -119,7 +119,7 @@ fn insert(space: &mut BTreeMap<u64, Mapping>, new: Mapping) {
     }
 }
 
-/// What is left of a mapping behind an address.
+/// The rest of a mapping after an address.
 fn rest(space: &mut BTreeMap<u64, Mapping>, of: &Mapping, from: u64) {
     if of.end > from && space.len() < MAPPINGS_MAX {
         space.insert(from, Mapping { begin: from, offset: of.offset_of(from), ..*of });

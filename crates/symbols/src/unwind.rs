@@ -3,9 +3,9 @@
 //! programs of x86-64 [Linux Standard Base, Core, Exception Frames; DWARF 5, 6.4; System V ABI for x86-64,
 //! figure 3.36: numbers of registers].
 //!
-//! All registers are followed: the resolver of glibc's dynamic linker finds its caller by `rbx`, code that
-//! aligns its stack by `r10`. Where a table says how to go on and that fails, the stack ends: only code
-//! without any table is taken to keep a frame pointer.
+//! All registers are tracked: the resolver of glibc's dynamic linker finds its caller by `rbx`,
+//! code that aligns its stack by `r10`. If a table's rule for the caller fails, the stack ends:
+//! only code without any table is assumed to keep a frame pointer.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -215,7 +215,7 @@ impl Stacks {
         way
     }
 
-    /// Registers where a function's caller goes on.
+    /// Registers at the return to a function's caller.
     fn caller(
         &self,
         way: &Way,

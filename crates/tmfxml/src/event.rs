@@ -23,8 +23,8 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The value of a field: of the payload, then `context.NAME` of a context, then what
-    /// Trace Compass tells of every event.
+    /// The value of a field: of the payload, then `context.NAME` of a context, then the fields that
+    /// Trace Compass gives to every event.
     pub fn field(&self, name: &str) -> Datum {
         let payload = self.event.payload();
         let found = payload.and_then(|payload| find(payload, name));

@@ -6,18 +6,18 @@
 //!                       └─ Analysis (pattern)        ─ start ─► Run ─ event… ─► segments
 //! ```
 //!
-//! A state provider says which event sets which attribute of a tree to which value; a pattern
-//! is a set of state machines that follow events and emit segments. Understood is all of both
-//! but scripts, attribute pools and scheduled machines; what is not is told with its line, and
-//! the analysis it stands in is not run: half an analysis would give wrong answers. Views are
-//! not analyses and only named.
+//! A state provider maps events to values of attributes in a tree; a pattern is a set of state
+//! machines that follow events and emit segments. Both are supported except for scripts, attribute
+//! pools and scheduled machines. Unsupported elements are reported with their line, and their
+//! analysis is not run, because half an analysis would give wrong answers. Views are not analyses
+//! and only named.
 //!
-//! Texts and events are trusted by nobody: size, depth, attributes, and scenarios that are
-//! open at a time are bounded. No I/O, no clock.
+//! Texts and events are untrusted: size, depth, attributes, and concurrently open scenarios are
+//! bounded. No I/O, no clock.
 //!
-//! Where this differs from Trace Compass is told in `docs/reference/trace-compass-xml.md`.
-//! Sources: its user guide, "Data driven analysis", and its schemas `xmlDefinition.xsd`,
-//! `xmlCommon.xsd`, `xmlStateProvider.xsd` and `xmlPatternStateProvider.xsd`.
+//! `docs/reference/trace-compass-xml.md` lists the differences from Trace Compass. Sources: its
+//! user guide, "Data driven analysis", and its schemas `xmlDefinition.xsd`, `xmlCommon.xsd`,
+//! `xmlStateProvider.xsd` and `xmlPatternStateProvider.xsd`.
 
 #![forbid(unsafe_code)]
 

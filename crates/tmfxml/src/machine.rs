@@ -65,7 +65,7 @@ impl Scenario {
     pub fn set(&mut self, path: &[Arc<str>], value: Datum, now: Nanos) -> bool {
         let count = self.attributes.len();
         match self.attributes.iter_mut().find(|attribute| attribute.path == path) {
-            // The same value goes on.
+            // The value is unchanged.
             Some(attribute) if attribute.value == value => true,
             Some(attribute) => {
                 (attribute.value, attribute.since) = (value, now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From XML to plans. Everything that is not understood is told with its line.
+//! From XML to plans. Unsupported elements are reported with their line.
 
 mod change;
 mod condition;
@@ -22,7 +22,7 @@ const NODES: u32 = 1 << 18;
 const ATTRIBUTES: usize = 256;
 /// Elements inside of each other.
 const DEPTH: usize = 64;
-/// Problems that are told.
+/// Reported problems.
 const PROBLEMS: usize = 100;
 
 /// How bad a problem is.
@@ -30,7 +30,7 @@ const PROBLEMS: usize = 100;
 pub enum Severity {
     /// Something is not for us: a view.
     Note,
-    /// The analysis it stands in is not run.
+    /// The analysis that contains it is not run.
     Error,
 }
 
@@ -152,7 +152,7 @@ fn too_deep<'a, 'i>(document: &'a Document<'i>) -> Option<Node<'a, 'i>> {
     None
 }
 
-/// What cannot be understood has been told.
+/// Unsupported elements have been reported.
 #[derive(Debug, Clone, Copy)]
 struct Refused;
 
@@ -307,7 +307,7 @@ impl<'d, 'i> Reader<'d, 'i> {
         let mut bodies = 0;
         for child in named(body) {
             bodies += 1;
-            // All that is wrong is told at once.
+            // All errors are reported at once.
             let read = match kind {
                 Kind::StateProvider => self.handler(child),
                 Kind::Pattern => self.machines(child),

@@ -27,7 +27,7 @@ pub(crate) struct Handler {
     pub changes: Vec<Action>,
 }
 
-/// Names of events: alternatives, in which `*` stands for any characters.
+/// Names of events: alternatives, in which `*` matches any characters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pattern(pub Vec<Vec<String>>);
 
@@ -52,7 +52,7 @@ fn matches(parts: &[String], name: &str) -> bool {
     }
     let Some(mut rest) = name.strip_prefix(first.as_str()) else { return false };
     for part in &parts[1..parts.len() - 1] {
-        // The leftmost place leaves the most for those behind.
+        // The leftmost position leaves the most for the following parts.
         let Some(at) = rest.find(part.as_str()) else { return false };
         rest = &rest[at + part.len()..];
     }

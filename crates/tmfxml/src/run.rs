@@ -25,7 +25,7 @@ const LATER: usize = 1 << 20;
 const START_TIME: &str = "startTime";
 const STORED: &str = "storedFields";
 
-/// Something an analysis found, told once it is over.
+/// A result of an analysis, reported when it is complete.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// A state of an attribute.

@@ -78,7 +78,7 @@ fn thread(random: &mut Random, lane: u64, lanes: u64) -> Vec<(u64, Vec<u8>)> {
         if is_server {
             events.push(event(4, next(random), name.as_bytes()));
         } else {
-            // So that the signal behind comes to a thread that waits.
+            // So that the following signal reaches a waiting thread.
             events.push(event(1, next(random), b"wait_for_signal\0"));
         }
     }

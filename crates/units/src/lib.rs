@@ -44,14 +44,14 @@ pub struct CpuId(pub u32);
 pub const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 impl Nanos {
-    /// The time that is nearest to a number: what a file, a ring or a peer gives becomes a time here,
-    /// whatever it is. Numbers beyond the time line (292 years to both sides) are its ends.
+    /// The nearest representable time: converts any number from a file, a ring or a peer. Numbers
+    /// beyond the timeline (292 years in both directions) become its ends.
     #[must_use]
     pub fn nearest(number: i128) -> Nanos {
         Nanos(number.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
 
-    /// Later by so much, earlier if it is negative; at most the end of the time line.
+    /// Adds a duration, which may be negative; clamped to the ends of the timeline.
     #[must_use]
     pub fn later(self, nanos: i64) -> Nanos {
         Nanos(self.0.saturating_add(nanos))

@@ -102,7 +102,7 @@ fn a_late_client_catches_up_from_the_files_while_the_window_moves() {
     loop {
         match window.next(&mut cursor) {
             Some(Item::Behind(behind)) => {
-                // Half of it only, and the recording goes on meanwhile.
+                // Only half of it, while the recording continues.
                 let some = behind.packets.div_ceil(2);
                 got[behind.stream as usize].extend(behind.first..behind.first + some);
                 cursor.caught_up(&behind, some, behind.offset_bytes + some * 10, true);

@@ -2,10 +2,10 @@
 //! What an expression means for the events of one class: the form that filters have as well
 //! ([`lateralis_analysis::filter::columns`]), asked of many events at once.
 //!
-//! A comparison of a column of integers with a constant is a test whether the integer lies
-//! in a range, whatever JavaScript's types say: Numbers and BigInts compare as mathematical
-//! values. Arithmetic is done with Numbers; an event with an integer that is none is asked, as
-//! is what no column tells.
+//! A comparison of a column of integers with a constant is a range test, independently of
+//! JavaScript's types: Numbers and BigInts compare as mathematical values. Arithmetic uses Numbers;
+//! events with an integer that is not exact as a Number are evaluated by row, as are values that no
+//! column contains.
 
 use lateralis_analysis::filter::columns::{
     Answer, Computed, Depends, Element, ElementTest, Formula, Integers, Leaf, Located,
@@ -59,7 +59,7 @@ pub(super) struct OfClass<'e, 't> {
     scopes: Scopes<'t>,
 }
 
-/// What a class tells of a value.
+/// What a class determines about a value.
 pub(super) enum Bound<'e, 't> {
     Constant(Value<'e>),
     Whole(Whole, Kind),

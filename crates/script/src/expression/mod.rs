@@ -138,8 +138,7 @@ impl Expression {
         parse::expression(text, "event")
     }
 
-    /// The value of a field: `a`, or `a.b` for a field inside of one; `None` if that is no
-    /// name.
+    /// The value of a field: `a`, or `a.b` for a nested field; `None` if the text is not a name.
     #[must_use]
     pub fn field(name: &str) -> Option<Self> {
         let step = |part: &str| Step { key: Key::Name(part.to_owned()), is_optional: true };

@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
     }
 
     fn placed(&self) -> &Placed<'a> {
-        // The last is the end, which nothing steps behind.
+        // The last token is the end, which is never consumed.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
         if !self.take_word("return") {
             return Err(self.unsupported("more than one `return`"));
         }
-        // A line break behind `return` ends the statement.
+        // A line break after `return` ends the statement.
         if self.placed().on_new_line {
             return Err(self.unsupported("a `return` of nothing"));
         }

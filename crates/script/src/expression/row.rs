@@ -9,7 +9,7 @@ use super::{Answer, Expression, Key, Node, Path, Step, TextTest, Unary};
 
 /// What an expression looks at.
 pub trait Row {
-    /// The value that a path leads to; `None` where only the engine can tell.
+    /// The value of a path; `None` if only the engine can determine it.
     fn value(&self, path: &Path) -> Option<Value<'_>>;
 }
 
@@ -22,7 +22,7 @@ impl Expression {
         self.test(&EventRow { event, context })
     }
 
-    /// Its value for an event; `None` where only the engine can tell.
+    /// Its value for an event; `None` if only the engine can determine it.
     #[must_use]
     pub fn value_of<'a>(&'a self, event: &Event<'a>, context: &Context<'a>) -> Option<Value<'a>> {
         let row = EventRow { event, context };
@@ -135,7 +135,7 @@ fn plain(field: Field<'_>) -> Option<Field<'_>> {
     }
 }
 
-/// What the rest of a path leads to from nothing: nothing behind `?.`, else an exception.
+/// The rest of a path applied to `undefined`: `undefined` after `?.`, otherwise an exception.
 pub(super) fn absent(rest: &[Step]) -> Option<Value<'static>> {
     match rest.first() {
         Some(step) if !step.is_optional => None,

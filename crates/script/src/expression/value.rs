@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Values as JavaScript has them, and its operators on them.
 //!
-//! An operator says `None` where its result depends on more than the two values, or
-//! where JavaScript throws: then the script itself is asked. So nothing here has to
-//! guess.
+//! An operator returns `None` if its result depends on more than the two values, or if JavaScript
+//! throws: the engine then evaluates the script. So nothing is guessed here.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

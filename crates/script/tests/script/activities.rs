@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Activities: the same pairs, whoever says what begins and ends.
+//! Activities: equal pairs, whether the schema or the script declares them.
 
 use crate::traces::{Lock, activities, fails, load, locks};
 use lateralis_analysis::{Edge, Pairs, Side, pair};

@@ -147,7 +147,7 @@ impl<'d, 'i> Reader<'d, 'i> {
         })
     }
 
-    /// The first state: told by an element, by an attribute, or the first there is.
+    /// The initial state: given by an element or an attribute, otherwise the first.
     fn initial(
         &mut self,
         node: Node<'d, 'i>,

@@ -78,7 +78,7 @@ impl<'d, 'i> Reader<'d, 'i> {
         }))
     }
 
-    /// The path of the `<stateAttribute>` among these; `node` is what they stand in.
+    /// The path of the `<stateAttribute>` among these; `node` is their parent.
     pub(super) fn path(&mut self, node: Node<'d, 'i>, elements: &[Node<'d, 'i>]) -> Checked<Path> {
         let mut path = Path::default();
         for element in elements.iter().filter(|element| element.has_tag_name("stateAttribute")) {
@@ -90,7 +90,7 @@ impl<'d, 'i> Reader<'d, 'i> {
         Ok(path)
     }
 
-    /// Locations may stand in locations, `depth` of them.
+    /// Locations may be nested, `depth` levels.
     fn step(&mut self, node: Node<'d, 'i>, path: &mut Path, depth: usize) -> Checked<()> {
         let children = self.only(node, &["type", "value"], &["stateAttribute"])?;
         let kind = self.needed(node, "type")?;
@@ -100,7 +100,7 @@ impl<'d, 'i> Reader<'d, 'i> {
         }
         let name = match kind {
             "constant" if value == CURRENT => {
-                // Wherever it stands, as there.
+                // At any position, as there.
                 path.of_scenario = true;
                 return Ok(());
             }
