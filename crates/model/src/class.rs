@@ -10,8 +10,8 @@ use crate::{Clock, Host, Scalar};
 pub struct Uuid(pub [u8; 16]);
 
 impl Uuid {
-    /// Reads the usual text form, `01234567-89ab-cdef-0123-456789abcdef`;
-    /// hyphens may stand anywhere or be absent.
+    /// Reads the usual text form, `01234567-89ab-cdef-0123-456789abcdef`; hyphens may be anywhere
+    /// or absent.
     ///
     /// Errors: `None` unless there are exactly 32 hexadecimal digits.
     #[must_use]
@@ -76,8 +76,8 @@ pub const SCOPE_MACHINE: &str = "machine";
 
 /// Name of the entry of the environment that says how much of what happened a trace is.
 pub const EXTENT: &str = "lateralis_extent";
-/// Value of [`EXTENT`]: a part, cut out of more. What came before and behind was recorded as well, and is not
-/// there.
+/// Value of [`EXTENT`]: a part cut out of a longer recording. Events before and after were recorded
+/// as well, and are not in it.
 pub const EXTENT_PART: &str = "part";
 
 /// What a trace says about itself.
@@ -136,8 +136,7 @@ impl Trace {
         self.stream_classes.iter().any(|class| !class.host.is_first())
     }
 
-    /// Whether of the kernel's events in streams of this class only those of recorded programs are
-    /// there.
+    /// Whether kernel events in streams of this class are only those of recorded programs.
     #[must_use]
     pub fn is_of_programs(&self, stream_class: u32) -> bool {
         let scope = self.environment_of(stream_class).iter().find(|(key, _)| key == KERNEL_SCOPE);
@@ -245,7 +244,7 @@ impl Range {
 pub struct Label {
     /// The name.
     pub name: String,
-    /// The values it stands for.
+    /// The values with this label.
     pub ranges: Vec<Range>,
 }
 
@@ -360,7 +359,7 @@ impl FieldClass {
         Self::unsigned(64, Base::Decimal)
     }
 
-    /// Unsigned integer of so many bits.
+    /// Unsigned integer of this number of bits.
     #[must_use]
     pub fn unsigned(bits: u32, base: Base) -> Self {
         Self::new(FieldKind::Unsigned(IntegerClass { bits, base, labels: Vec::new() }))
@@ -372,7 +371,7 @@ impl FieldClass {
         Self::signed(64)
     }
 
-    /// Signed integer of so many bits, decimal.
+    /// Signed integer of this number of bits, decimal.
     #[must_use]
     pub fn signed(bits: u32) -> Self {
         Self::new(FieldKind::Signed(IntegerClass { bits, ..IntegerClass::default() }))

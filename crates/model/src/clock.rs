@@ -207,18 +207,18 @@ impl Clock {
         }
     }
 
-    /// The same of readings that are all soon behind the beginning of a second that is known, if
-    /// they are, and of a clock for which this does.
+    /// Variant for readings that are all shortly after the start of a known second, if they are,
+    /// and for clocks that support this.
     fn nanos_inside(&self, second: Second, readings: &[u64], times: &mut Vec<Nanos>) -> bool {
         let rests = readings.iter().map(|ticks| ticks.wrapping_sub(second.ticks));
         // All bits together are no less than the largest, and found faster.
         let bits = rests.fold(0, |bits, rest| bits | rest);
         let is_near = bits < 1 << 32 && second.known && self.nanos_per_tick != 0;
         if is_near {
-            // `nanos_per_tick` is too large by at most 1, the product by at most rest / 2⁶⁴. What
-            // is left of the exact quotient behind the point is at most 1 - 1 / frequency, so that
-            // the sum of both stays below 1: rest and frequency are below 2³².
-            // With the second and its time put in: both in one sum of 128 bits.
+            // `nanos_per_tick` is too large by at most 1, the product by at most rest / 2⁶⁴. The
+            // fractional part of the exact quotient is at most 1 - 1 / frequency, so that the sum
+            // of both stays below 1: rest and frequency are below 2³². The second and its time are
+            // included: both in one sum of 128 bits.
             let per_tick = u128::from(self.nanos_per_tick);
             let begin = ((second.nanos as u128) << 64)
                 .wrapping_sub(u128::from(second.ticks).wrapping_mul(per_tick));
@@ -315,7 +315,7 @@ mod tests {
                 let exact = i64::try_from(exact).unwrap_or(i64::MAX);
                 assert_eq!(clock.nanos(Ticks(ticks)), Nanos(exact), "{ticks} at {frequency} Hz");
             }
-            // Of one second, those with the most behind the point among them, and of the next.
+            // Of one second, including those with the largest fraction, and of the next.
             let inside = (0..200).map(|n| match n {
                 0..100 => frequency.wrapping_mul(5).wrapping_add(some[n] % frequency),
                 _ => frequency.wrapping_mul(6).wrapping_sub(n as u64 % 128),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events as columns: of some classes, of some parts of a trace, only the fields
-//! that somebody asks for.
+//! Events as columns: of selected classes, of parts of a trace, only the requested fields.
 //!
 //! ```text
 //! Source::parts ──► pieces that can be read alone, with their time and processor
@@ -28,7 +27,7 @@ pub struct PartSummary {
     pub interval: Interval,
     /// The processor all its events happened on, where there is one.
     pub cpu: Option<CpuId>,
-    /// Bytes to read; 0 where the format does not tell.
+    /// Bytes to read; 0 if the format does not specify it.
     pub bytes: u64,
     /// Number of events, where it is known without reading them.
     pub events: Option<u64>,
@@ -40,8 +39,8 @@ pub struct ColumnRequest<'a> {
     /// Which of [`Source::parts`](crate::Source::parts), by index, in this order. An
     /// index that is none is passed over.
     pub parts: &'a [usize],
-    /// Events outside may be left out; those on either end are inside. What is shown
-    /// may still lie outside: nobody looks at single events for it.
+    /// Events outside may be omitted; those on either end are inside. Delivered events may still be
+    /// outside, because single events are not examined for it.
     pub interval: Interval,
     /// What to decode of which class.
     pub wanted: &'a Wanted,
@@ -54,9 +53,9 @@ pub enum Want {
     Count,
     /// When they happened.
     Times,
-    /// That, and the columns for which this says yes; columns behind its end
-    /// are not wanted. One entry per column, as [`leaves`] counts them. A
-    /// class whose events are rows is decoded whole.
+    /// The above, and the columns for which this is true; columns beyond its end are not requested.
+    /// One entry per column, as [`leaves`] counts them. A class whose events are rows is decoded
+    /// completely.
     Columns(Vec<bool>),
     /// Everything.
     #[default]
@@ -129,9 +128,9 @@ impl Wanted {
         self.in_order.get(stream_class as usize)?.as_deref()
     }
 
-    /// Allows batches whose events are only [counted](ColumnBatch::counted_at), where nothing but
-    /// the times of events is wanted. Without [`CountBy::class`] all of a stream class are told as
-    /// of one, where all are wanted.
+    /// Allows batches whose events are only [counted](ColumnBatch::counted_at), if only the times
+    /// of events are requested. Without [`CountBy::class`] all events of a stream class are
+    /// reported as of one class, if all are requested.
     #[must_use]
     pub fn or_counted(mut self, by: CountBy) -> Self {
         self.counted = Some(by);
@@ -233,11 +232,11 @@ pub trait ColumnBatch {
     /// The bytes into which spans and lists point.
     fn bytes(&self) -> &[u8];
 
-    /// Shows how many events of each class there are, whatever was wanted of them.
+    /// Reports the number of events of each class, regardless of the request.
     fn counts(&self, see: &mut dyn FnMut(u32, u64));
 
     /// The time of one of the events, if they are only counted, as [`Wanted::or_counted`] allows:
-    /// no other has to be told apart from it. The batch has then no columns, and no rows.
+    /// no other event needs to be distinguished from it. The batch then has no columns and no rows.
     fn counted_at(&self) -> Option<Nanos> {
         None
     }
@@ -245,21 +244,22 @@ pub trait ColumnBatch {
     /// Where each wanted event is: those of which more than the number is wanted.
     fn order(&self) -> Places<'_>;
 
-    /// The times of all events in [`ColumnBatch::order`], if that is all there is with
-    /// [`ColumnBatch::column_in_order`]: then the batch has no classes with columns, and no rows.
-    /// `None` unless [`Wanted::in_order`] allows it, and wherever else that is not possible.
+    /// The times of all events in [`ColumnBatch::order`], if they and
+    /// [`ColumnBatch::column_in_order`] are the only content: the batch then has no classes with
+    /// columns, and no rows. `None` unless [`Wanted::in_order`] allows it, and if it is not
+    /// possible.
     fn times_in_order(&self) -> Option<&[Nanos]> {
         None
     }
 
-    /// One of the columns that [`Wanted::in_order`] told, an entry for each event in the order;
+    /// One of the columns listed in [`Wanted::in_order`], an entry for each event in the order;
     /// skipped unless there are [`ColumnBatch::times_in_order`].
     fn column_in_order(&self, _index: usize) -> Column<'_> {
         Column::Skipped
     }
 
-    /// Who wrote the events that have columns, where the stream tells it: from this
-    /// place in the order on, this thread, up to the next entry.
+    /// Writer threads of the events that have columns, if the stream contains them: from this
+    /// position in the order, this thread, up to the next entry.
     fn writers(&self) -> &[(u32, Writer)];
 
     /// Number of classes that have columns here.
@@ -268,13 +268,13 @@ pub trait ColumnBatch {
     /// One of them, by ascending class index.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the index is out of range.
     fn class(&self, index: usize) -> ClassBatch<'_>;
 
     /// A column of one of them: as many as it has leaves ([`leaves`]).
     ///
     /// # Panics
-    /// If there are not so many classes or columns.
+    /// If an index of a class or column is out of range.
     fn column(&self, class: usize, column: usize) -> Column<'_>;
 
     /// Number of events that are rows.
@@ -283,7 +283,7 @@ pub trait ColumnBatch {
     /// One of them, in their order.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the index is out of range.
     fn row(&self, index: usize) -> Event<'_>;
 }
 
@@ -319,8 +319,7 @@ pub enum Column<'b> {
 }
 
 impl Column<'_> {
-    /// The value of one event as a row holds it; `None` in a skipped column and
-    /// behind the last event.
+    /// The value of one event as in a row; `None` in a skipped column and beyond the last event.
     #[must_use]
     pub fn slot(&self, event: usize) -> Option<Slot> {
         Some(match self {
@@ -347,8 +346,7 @@ pub struct Spans<'b> {
 }
 
 impl<'b> Spans<'b> {
-    /// Pieces of `bytes` that begin and are long as told; as many starts as lengths
-    /// count.
+    /// Pieces of `bytes` with the given starts and lengths; equally many of both.
     #[must_use]
     pub fn new(starts: &'b [u64], lengths: &'b [u32], bytes: &'b [u8]) -> Self {
         let count = starts.len().min(lengths.len());
@@ -385,7 +383,7 @@ impl<'b> Spans<'b> {
         self.bytes
     }
 
-    /// The bytes of one; none behind the last.
+    /// The bytes of one entry; empty beyond the last.
     #[must_use]
     pub fn get(&self, index: usize) -> &'b [u8] {
         let (Some(&start), Some(&length)) = (self.starts.get(index), self.lengths.get(index))
@@ -440,7 +438,7 @@ pub struct Lists<'b> {
 }
 
 impl<'b> Lists<'b> {
-    /// Arrays that begin at these bits and have so many elements.
+    /// Arrays that begin at these bits, with these numbers of elements.
     #[must_use]
     pub fn new(starts_bits: &'b [u64], counts: &'b [u32]) -> Self {
         let count = starts_bits.len().min(counts.len());

@@ -90,8 +90,7 @@ pub struct Event<'a> {
     pub ticks: Option<Ticks>,
     /// The same on the time line; 0 in streams without time.
     pub time: Nanos,
-    /// The thread that wrote it, where the stream tells and nothing before it
-    /// was damaged.
+    /// The thread that wrote it, if the stream contains it and nothing before it was damaged.
     pub writer: Option<Writer>,
     /// The packet it lies in.
     pub packet: &'a Packet,

@@ -6,7 +6,7 @@ use lateralis_units::CpuId;
 
 use crate::Writer;
 
-/// Processors of each machine; so many later are those of the next.
+/// Number of CPU ids per machine: the offset between the ids of consecutive machines.
 const CPUS: u32 = 10_000;
 /// Threads and processes of each machine likewise. Linux gives numbers below 2^22.
 const THREADS: u32 = 100_000_000;

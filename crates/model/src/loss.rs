@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is not there: losses the producer counted, and bytes that cannot be
-//! read.
+//! Losses counted by the producer, and unreadable bytes.
 
 use std::fmt;
 
@@ -32,7 +31,7 @@ impl Interval {
 /// Why events are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossCause {
-    /// The ring was full and the reader behind.
+    /// The ring was full because the reader lagged.
     Full,
     /// The record was larger than a packet.
     TooBig,
@@ -102,12 +101,12 @@ impl fmt::Display for LossCause {
 pub struct Loss {
     /// In which stream.
     pub stream: StreamIndex,
-    /// Why.
+    /// Cause of the loss.
     pub cause: LossCause,
-    /// How many events (packets for [`LossCause::Packets`]); `None` if nobody knows: the producer
-    /// only knows that there were some, or its counter began before the recording.
+    /// Number of events (packets for [`LossCause::Packets`]); `None` if unknown: the producer only
+    /// knows that there were some, or its counter began before the recording.
     pub count: Option<u64>,
-    /// When.
+    /// Interval in which the events were lost.
     pub interval: Interval,
 }
 
@@ -123,7 +122,7 @@ pub enum DamageReason {
     },
     /// No packet begins here: the magic number is another.
     BadMagic {
-        /// What stands there.
+        /// Description of the content.
         found: u32,
     },
     /// The packet belongs to another trace.
@@ -237,7 +236,7 @@ pub struct Damage {
     pub end_bytes: u64,
     /// What is wrong.
     pub reason: DamageReason,
-    /// When the events in it happened, as far as the neighbours tell.
+    /// Time of the events in it, as far as the neighbours determine it.
     pub interval: Interval,
 }
 

@@ -85,8 +85,8 @@ struct Record {
 }
 
 impl MemoryTrace {
-    /// Begins a trace of the format of this name, whose events may take so many
-    /// bytes of memory.
+    /// Begins a trace of the format of this name, whose events may use this number of bytes of
+    /// memory.
     #[must_use]
     pub fn builder(format: &str, limit_bytes: u64) -> Builder {
         Builder {
@@ -384,7 +384,7 @@ impl Pending<'_> {
         self.slot(Slot::Span { len, start })
     }
 
-    /// An array follows: so many elements, added by `elements`.
+    /// An array follows, with this number of elements, added by `elements`.
     #[inline]
     pub fn array(self, count: u32, elements: impl FnOnce(Self) -> Self) -> Self {
         let at = self.builder.trace.slots.len();

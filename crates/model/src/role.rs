@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an event means to a picture: the beginning of a span, a message, a
-//! counter.
+//! Meaning of an event: begin of a span, message, counter.
 //!
 //! The words are those of the schema language (spec/schema-language.md): an
 //! event class carries one attribute [`ATTRIBUTE`] per clause, its value being
@@ -29,8 +28,7 @@
 
 use crate::EventClass;
 
-/// Field of a sample that says itself which functions were on the stack: an array of names, the innermost
-/// first.
+/// Field of a sample that contains the function names on the stack: an array, the innermost first.
 pub const STACK_FUNCTIONS: &str = "stack_functions";
 /// Beside it the file that each is in.
 pub const STACK_IMAGES: &str = "stack_images";
@@ -45,8 +43,8 @@ pub const ALL: &str = "all";
 
 /// Name of the attribute.
 pub const ATTRIBUTE: &str = "lateralis.role";
-/// Attribute of classes whose names do not tell what their events are, because the format tells
-/// it beside: `begin`, `end`, `complete`, `instant`, `counter` …
+/// Attribute of classes whose names do not determine the kind of their events, because the format
+/// stores it separately: `begin`, `end`, `complete`, `instant`, `counter` …
 pub const PHASE: &str = "phase";
 /// Attribute of classes: the category that the format gives them.
 pub const CATEGORY: &str = "category";
@@ -81,7 +79,7 @@ pub enum Role {
         name: String,
         /// The field with the state.
         field: String,
-        /// Names of the fields that tell one machine from another; empty: each thread has one.
+        /// Names of the fields that identify a state machine; empty: each thread has one.
         keys: Vec<String>,
     },
     /// A level.
@@ -90,25 +88,25 @@ pub enum Role {
         field: String,
         /// What the quantity is called, if not like the event and the field.
         name: Option<String>,
-        /// Names of the fields that tell one quantity from another.
+        /// Names of the fields that identify a quantity.
         keys: Vec<String>,
     },
 }
 
-/// A name and the fields that tell one of its kind from another.
+/// A name and its key fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Keyed {
     /// Name of the span or message.
     pub name: String,
-    /// Names of fields; empty where threads tell them apart.
+    /// Names of fields; empty if the thread is the key.
     pub keys: Vec<String>,
     /// Of a message that arrives: whether another may arrive that left with it.
     pub fans_out: bool,
 }
 
 impl Role {
-    /// Reads a clause; `None` if it is none of the above. A name may hold
-    /// blanks if it stands in double quotes.
+    /// Reads a clause; `None` if it is none of the above. A name may contain blanks if it is in
+    /// double quotes.
     #[must_use]
     pub fn parse(clause: &str) -> Option<Self> {
         let mut words = Words(clause);

@@ -67,8 +67,7 @@ impl Scalar {
 
 /// Reads `width` (1 to 64) bits at bit `offset_bits` of `bytes`.
 ///
-/// Errors: `None` if the bits reach beyond the end, or the width is none of a
-/// scalar.
+/// Errors: `None` if the bits extend beyond the end, or the width is not that of a scalar.
 #[inline]
 #[must_use]
 pub fn read_bits(bytes: &[u8], offset_bits: u64, width: u32, order: ByteOrder) -> Option<u64> {

@@ -27,8 +27,8 @@ pub struct StreamSummary {
     pub cpu: Option<CpuId>,
 }
 
-/// Names of processes and threads, where the trace tells them. The last name
-/// counts where one had several.
+/// Names of processes and threads, if the trace contains them. The last name is used if one had
+/// several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// By process id.
@@ -37,7 +37,7 @@ pub struct Names {
     pub threads: BTreeMap<u32, String>,
 }
 
-/// A trace that can be read, whatever its format.
+/// A readable trace of any format.
 ///
 /// Opening has found out what can happen and what is damaged as a whole; the
 /// events themselves may still lie in files and be decoded while they are
@@ -131,9 +131,9 @@ pub trait Source: Send + Sync {
         vec![PartSummary { interval: self.interval(), ..PartSummary::default() }]
     }
 
-    /// Shows every packet: its stream, its number there from 0, and when its events
-    /// happened as far as it tells. Streams in their order, packets in that of the stream;
-    /// none where the format has none. Ends early when `see` says so.
+    /// Visits every packet: its stream, its number there from 0, and the time of its events as far
+    /// as known. Streams in their order, packets in that of the stream; none if the format has
+    /// none. Ends early if `see` requests it.
     fn packets(
         &self,
         see: &mut dyn FnMut(StreamIndex, u64, &Packet, Interval) -> ControlFlow<()>,

@@ -5,7 +5,7 @@ use lateralis_units::Nanos;
 
 use crate::Interval;
 
-/// Steps of time, side by side. Times of one step need not be told apart.
+/// Adjacent steps of time. Times of one step need not be distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// Nanoseconds of each step; less than 1 is taken for 1.
@@ -22,8 +22,8 @@ impl Default for Step {
 }
 
 impl Step {
-    /// First and last time of the step around a time, as far as they lie on the time line and
-    /// can be told as 64 bits from `begin_ns` on; others are steps of their own.
+    /// First and last time of the step around a time, as far as they are on the timeline and fit 64
+    /// bits from `begin_ns` on; others are steps of their own.
     #[must_use]
     pub fn around(self, time: i64) -> (i64, i64) {
         let length = self.length_ns.max(1);
@@ -48,7 +48,7 @@ pub struct CountBy {
 }
 
 impl CountBy {
-    /// The last time that need not be told apart from this one, if none is earlier.
+    /// The last time that need not be distinguished from this one, if none is earlier.
     #[must_use]
     pub fn last(&self, time: Nanos) -> Nanos {
         let before_end = match (self.interval.begin, self.interval.end) {

@@ -112,7 +112,7 @@ fn clean_slowly(out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// The same of a line of JSON, in which such characters stand inside of texts only: `\u009b`.
+/// Variant for a line of JSON, in which such characters occur inside strings only: `\u009b`.
 pub fn clean_json(out: &mut Vec<u8>, start: usize) {
     if is_printable_ascii(&out[start..]) {
         return;

@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 
 use lateralis_units::Nanos;
 
-/// The turn of a stream that has ended: behind all others, and one more still fits.
+/// The turn of an ended stream: after all others, and one more still fits.
 pub const ENDED: u64 = u64::MAX - 1;
 
 /// A number that orders as times do, never 0.
@@ -55,8 +55,8 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    /// The first match of every pair, and who wins them all. Node `n` has the nodes `2n`
-    /// and `2n + 1` below it, and stream `s` is the node that many behind the first leaf.
+    /// The first match of every pair, and the overall winner. Node `n` has the nodes `2n` and
+    /// `2n + 1` below it, and the node of stream `s` is `s` places after the first leaf.
     #[must_use]
     pub fn start(turns: &[u64]) -> (Self, Turn) {
         let leaves = turns.len().next_power_of_two();

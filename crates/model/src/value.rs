@@ -18,8 +18,7 @@ use crate::{Encoding, FieldClass, FieldKind, Member, Scalar, ScalarKind};
 
 /// A decoded leaf, or the mark before something of variable shape.
 ///
-/// Its layout is told, so that a number can be made without a choice:
-/// [`Slot::number`].
+/// Its layout is known, so that a number can be made without a branch: [`Slot::number`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(u32)]
 pub enum Slot {
@@ -264,7 +263,7 @@ impl<'a> Fields<'a> {
         slots_of(self.class, self.slots)
     }
 
-    /// The slots of the struct, and whatever follows them.
+    /// The slots of the struct, and all following ones.
     #[must_use]
     pub fn slots(&self) -> &'a [Slot] {
         self.slots
@@ -325,8 +324,8 @@ enum ElementSource<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The bytes that the elements left lie in, how each lies there, and the bit at
-    /// which the first begins; `None` if they do not lie there one behind the other.
+    /// The bytes of the remaining elements, the layout of each, and the bit at which the first
+    /// begins; `None` if they are not consecutive.
     pub(crate) fn packed(&self) -> Option<(&'a [u8], Scalar, u64)> {
         match self.source {
             ElementSource::Packed { scalar, next_bits } => Some((self.bytes, scalar, next_bits)),
@@ -408,8 +407,8 @@ pub enum NumberKind {
 }
 
 impl Slot {
-    /// The number of these bits. The same as a `match` over the kind, without a branch
-    /// or a table, which counts where millions of rows are made.
+    /// The number of these bits. Equal to a `match` over the kind, without a branch or a table,
+    /// which matters if millions of rows are made.
     #[inline(always)]
     #[must_use]
     pub fn number(kind: NumberKind, bits: u64) -> Self {
@@ -487,7 +486,7 @@ mod tests {
         Member { name: name.to_owned(), class }
     }
 
-    /// The struct of the module's introduction, with one more field behind.
+    /// The struct of the module's introduction, with an additional field at the end.
     fn example() -> FieldClass {
         let scalar = Scalar {
             bits: 8,

@@ -99,7 +99,7 @@ pub const TRIGGER_MATCH_EVENT: u32 = 1;
 /// Trigger flag: the first payload word must be equal under the mask.
 pub const TRIGGER_MATCH_VALUE: u32 = 2;
 
-/// Table slot: nobody has it.
+/// Table slot: free.
 pub const SLOT_FREE: u32 = 0;
 /// Table slot: being filled.
 pub const SLOT_CLAIMED: u32 = 1;
@@ -108,7 +108,7 @@ pub const SLOT_READY: u32 = 2;
 
 /// `rings_ready`: rings are not made.
 pub const RINGS_NONE: u32 = 0;
-/// `rings_ready`: somebody is making them.
+/// `rings_ready`: rings are being made.
 pub const RINGS_BEING_MADE: u32 = 1;
 /// `rings_ready`: usable (pair R1).
 pub const RINGS_READY: u32 = 2;

@@ -9,7 +9,7 @@ use crate::header::AreaHeader;
 /// To whom the rings belong [ring-abi §2].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RingKind {
-    /// Ring *n* is written by whoever runs on CPU *n*.
+    /// Ring *n* is written by the thread that runs on CPU *n*.
     PerCpu,
     /// A thread claims a ring.
     PerThread,

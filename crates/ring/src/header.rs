@@ -228,8 +228,8 @@ pub struct ProcessEntry {
     pub patch_table: u64,
 }
 
-/// Whether a slot of the process table was never taken. The first free one is taken, and pids stay where they
-/// were: behind this one there is none in use.
+/// Whether a slot of the process table was never taken. The first free slot is taken, and pids
+/// remain: after this one none is in use.
 fn was_never_taken(view: &AreaView<'_>, at: u64, state: u32) -> Result<bool, OutOfArea> {
     Ok(state == abi::SLOT_FREE && view.load_u32(at + process::PID, Load::Relaxed)? == 0)
 }
@@ -301,8 +301,8 @@ impl SchemaEntry {
 
 /// The schemas registered so far (pair R2). At most [`abi::SCHEMA_COUNT`].
 ///
-/// Slots are taken in order and never given back: behind the first free one there is nothing, not even memory
-/// in the file [ring-abi §2].
+/// Slots are taken in order and never released: after the first free one there is nothing, not even
+/// memory in the file [ring-abi §2].
 pub fn schemas(view: &AreaView<'_>) -> Result<Vec<SchemaEntry>, OutOfArea> {
     let mut found = Vec::new();
     for slot in 0..abi::SCHEMA_COUNT {

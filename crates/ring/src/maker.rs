@@ -29,7 +29,7 @@ impl RingPlan {
 pub enum MakeRings {
     /// The caller makes them.
     Mine,
-    /// They are made, or somebody else is making them: look again at [`Geometry::of`].
+    /// Rings exist, or another process is making them: check [`Geometry::of`] again.
     Others,
 }
 

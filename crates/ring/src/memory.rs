@@ -81,8 +81,8 @@ pub struct AreaView<'m> {
     memory: PhantomData<&'m [AtomicU64]>,
 }
 
-// SAFETY: a view is used only for atomic accesses, which any thread may do; the lifetime keeps
-// the memory mapped (obligation of whoever called `from_raw`).
+// SAFETY: a view is used only for atomic accesses, which any thread may do; the lifetime keeps the
+// memory mapped (obligation of the caller of `from_raw`).
 unsafe impl Send for AreaView<'_> {}
 // SAFETY: as above; no method hands out a reference to the memory.
 unsafe impl Sync for AreaView<'_> {}
@@ -97,10 +97,10 @@ impl<'m> AreaView<'m> {
     /// A view over mapped memory.
     ///
     /// # Safety
-    /// `base` is aligned to 8 and valid for reads of `bytes` bytes during `'m`, and for writes
-    /// if `writable`. Others may change the memory at any time, but in this process only
-    /// through atomic operations. Reading may not fault: whoever maps a file that others can
-    /// cut handles that (`crates/recorder` does).
+    /// `base` is aligned to 8 and valid for reads of `bytes` bytes during `'m`, and for writes if
+    /// `writable`. The memory may change at any time, but in this process only through atomic
+    /// operations. Reading must not fault: a caller that maps a file that other processes can cut
+    /// must handle that (`crates/recorder` does).
     pub unsafe fn from_raw(base: NonNull<u8>, bytes: usize, writable: bool) -> AreaView<'m> {
         debug_assert!(base.addr().get().is_multiple_of(8), "an area is aligned to 8 bytes");
         AreaView { base, bytes: bytes as u64, writable, swapped: false, memory: PhantomData }
@@ -120,8 +120,8 @@ impl<'m> AreaView<'m> {
             return None;
         }
         // SAFETY: aligned as just checked, valid for reads during 'm, never written because
-        // `writable` is false. Atomic loads of at most a word from memory that nobody may
-        // write are allowed (std::sync::atomic, "Atomic accesses to read-only memory").
+        // `writable` is false. Atomic loads of at most a word from read-only memory are allowed
+        // (std::sync::atomic, "Atomic accesses to read-only memory").
         Some(unsafe { AreaView::from_raw(base, bytes.len(), false) })
     }
 

@@ -61,14 +61,14 @@ impl LossCounts {
 
 /// Offset of `ring_sequence`; reserved in the ring itself, where it is 0.
 const RING_SEQUENCE: u64 = 124;
-/// Flag in `ring_flags` of a file: `ring_sequence` and the bits from [`PLACE_SHIFT`] on tell where
-/// the records were in the ring.
+/// Flag in `ring_flags` of a file: `ring_sequence` and the bits from [`PLACE_SHIFT`] on contain the
+/// position of the records in the ring.
 const FLAG_PLACE: u32 = 4;
 /// Flag in `ring_flags` of a file: the first record is a WRITER that the recorder repeated.
 const FLAG_REPEATED_WRITER: u32 = 8;
 /// Flag in `ring_flags` of a file: losses count from when the ring was made.
 const FLAG_ALL_LOSSES: u32 = 16;
-/// Where in `ring_flags` the place of the first record in its ring packet begins, in units of 8
+/// First bit in `ring_flags` of the position of the first record in its ring packet, in units of 8
 /// bytes.
 const PLACE_SHIFT: u32 = 8;
 

@@ -23,7 +23,7 @@ pub enum ReadPolicy {
     Observe,
 }
 
-/// Words that no writer following the ABI leaves behind.
+/// Words that no writer following the ABI produces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RingDamage {
@@ -128,7 +128,7 @@ pub struct RingReader {
     sequence: u64,
     /// End of what was delivered of it, from its start; 0 = nothing.
     delivered: u64,
-    /// The packet in front of `sequence` is delivered and not given back yet.
+    /// The packet before `sequence` is delivered and not released yet.
     is_held: bool,
     /// What it says of losses.
     held_losses: LossCounts,
@@ -159,8 +159,8 @@ impl Cursor {
 }
 
 impl RingReader {
-    /// Starts reading ring `ring`: with [`ReadPolicy::Consume`] at the first packet nobody
-    /// consumed, with [`ReadPolicy::Observe`] at the oldest that is there.
+    /// Starts reading ring `ring`: with [`ReadPolicy::Consume`] at the first unconsumed packet,
+    /// with [`ReadPolicy::Observe`] at the oldest existing one.
     pub fn new<M: RingMemory>(
         memory: &M,
         geometry: Geometry,
@@ -235,7 +235,7 @@ impl RingReader {
         })
     }
 
-    /// Bytes written since `sequence()`, a measure of how far behind the reader is.
+    /// Bytes written since `sequence()`, the lag of the reader.
     pub fn backlog_bytes<M: RingMemory>(&self, memory: &M) -> Result<u64, OutOfArea> {
         let control = self.geometry.control_offset(self.ring);
         let cursor = Cursor::split(memory.load(control + ring::CURSOR, Load::Relaxed)?);
@@ -243,10 +243,10 @@ impl RingReader {
         Ok(cursor.position.saturating_sub(read.saturating_add(self.delivered)))
     }
 
-    /// What the packets in front of the first one to deliver told of losses, for a reader that
-    /// goes on where another was killed: as that one left it in the ring. If it did not know how
-    /// to, as the packet says; where that one's slot is in use again, its successor: what was lost
-    /// between the two is missing then. `None` if neither is closed.
+    /// Losses reported by the packets before the first one to deliver, for a reader that continues
+    /// after another was killed: as that one stored it in the ring. If it did not support that, as
+    /// the packet contains it; if the slot of that packet has been reused, its successor's: losses
+    /// between the two are then missing. `None` if neither is closed.
     pub fn losses_told<M: RingMemory>(&self, memory: &M) -> Option<LossCounts> {
         if let Some(told) = self.stored_told(memory) {
             return Some(told);
@@ -273,8 +273,8 @@ impl RingReader {
         Ok(())
     }
 
-    /// Who is killed between two of the stores leaves words of the packet before: what it told is
-    /// told again with that packet, which is not given back, and nothing is missing.
+    /// A reader killed between two of the stores leaves words of the previous packet: its losses
+    /// are reported again with that packet, which is not released, and nothing is missing.
     fn store_told<M: RingMemory>(
         &self,
         memory: &M,
@@ -289,9 +289,9 @@ impl RingReader {
         Ok(())
     }
 
-    /// Begins to tell losses: `told` is what counts before the first packet to deliver. Whoever
-    /// reads after this reader was killed goes on from there. Context: before the first
-    /// [`RingReader::poll`], by the one that consumes.
+    /// Starts reporting losses: `told` are the losses before the first packet to deliver. A reader
+    /// that follows after this one was killed continues from there. Context: before the first
+    /// [`RingReader::poll`], by the consuming reader.
     pub fn begin_telling<M: RingMemory>(
         &self,
         memory: &M,
@@ -302,8 +302,8 @@ impl RingReader {
         self.store_told(memory, told, consumed)
     }
 
-    /// What readers have told of losses, as they left it in the ring; `None` if one was here that
-    /// does not know these words.
+    /// Losses that readers have reported, as stored in the ring; `None` if a reader without
+    /// knowledge of these words has read since.
     fn stored_told<M: RingMemory>(&self, memory: &M) -> Option<LossCounts> {
         let control = self.geometry.control_offset(self.ring);
         let load = |offset| memory.load(control + offset, Load::Acquire).ok();
@@ -318,15 +318,14 @@ impl RingReader {
         is_valid.then_some(told)
     }
 
-    /// Delivers the next closed packet, or with `open_part` what the open one holds so far.
-    /// The records are copied to the start of `buffer`, which has at least
-    /// [`Geometry::packet_bytes`] bytes. With [`ReadPolicy::Consume`] a closed packet is given
-    /// back by the next call: who is killed before it kept the copy leaves the packet to the next
-    /// reader.
+    /// Delivers the next closed packet, or with `open_part` the content of the open one so far. The
+    /// records are copied to the start of `buffer`, which has at least [`Geometry::packet_bytes`]
+    /// bytes. With [`ReadPolicy::Consume`] a closed packet is released by the next call: a reader
+    /// killed before it stored the copy leaves the packet to the next reader.
     ///
     /// Ordering: acquires the cursor (pair W1), releases `consumed` (pair W2), and in overwrite
-    /// mode reads the cursor again behind a fence (pair W3).
-    /// Cost: one load when idle; else the copy.
+    /// mode reads the cursor again after a fence (pair W3).
+    /// Cost: one load when idle, otherwise the copy.
     pub fn poll<M: RingMemory>(
         &mut self,
         memory: &M,

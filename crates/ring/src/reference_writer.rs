@@ -112,7 +112,7 @@ pub struct Writer {
     busy_mark: BusyMark,
     id: u16,
     payload: Vec<u8>,
-    /// Cursor behind a WRITER record of this thread that `last_writer` does not name yet.
+    /// Cursor after a WRITER record of this thread that `last_writer` does not name yet.
     wrote_writer_at: Option<u64>,
     /// The limit taken aside by the fast path of a per-thread ring.
     limit_aside: Option<u64>,

@@ -3,7 +3,7 @@
 //! runs a writer and the real reader through every order that the atomics allow.
 //!
 //! A ring of two packets, a record per packet. The words that carry the protocol and the data are
-//! loom's atomics; words that nobody compares are plain, or there would be too many orders.
+//! loom's atomics; words that are not compared are plain, or there would be too many orders.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use lateralis_ring::{
 use loom::sync::atomic as modelled;
 
 const PACKET_BYTES: u64 = 256;
-/// Fills a packet behind its WRITER record.
+/// Fills a packet after its WRITER record.
 const PAYLOAD_BYTES: usize = 88;
 
 enum Word {

@@ -194,7 +194,7 @@ impl Model {
             }
             Poll::LostPackets { count, .. } => {
                 world.seen.lost_packets += count;
-                // Which records they held, nobody knows: the next packet begins with a WRITER.
+                // The content of their records is unknown: the next packet begins with a WRITER.
                 world.seen.writer = 0;
                 Ok(true)
             }
@@ -215,8 +215,8 @@ impl Model {
     fn step(&self, world: &mut World) {
         let index = world.running;
         let World { memory, writers, .. } = world;
-        // A clock that goes on with every commit, and only then: there are finitely many states,
-        // and whoever reads it too early is still found out.
+        // A clock that advances with every commit, and only then: there are finitely many states,
+        // and a reader that reads it too early is still detected.
         let cursor_at = self.geometry.control_offset(0) + ring::CURSOR;
         let mut clock = || {
             let cursor = memory.load(cursor_at, Load::Relaxed).unwrap();
@@ -254,7 +254,7 @@ impl Model {
             let nested = self.signals && other > running;
             let resumes = world.writers[other].is_writing();
             let switches = if self.signals {
-                // A handler runs to its end before what it interrupted goes on.
+                // A handler runs to its end before the interrupted code continues.
                 (nested && !resumes) || (!is_running && other <= running)
             } else {
                 true
@@ -308,8 +308,8 @@ impl Model {
         if counted != world.lost {
             return Err(format!("lost {} but counted {counted}", world.lost));
         }
-        // A reader that came now would go on from what the last packet given back tells: never
-        // from more than was lost, and from nothing before the first.
+        // A reader that started now would continue from the reported counts of the last released
+        // packet: never from more than was lost, and from nothing before the first.
         let word = |offset| world.memory.load(control + offset, Load::Relaxed).unwrap();
         let (told, below) = (word(ring::TOLD_FULL), word(ring::TOLD_BELOW));
         if below != word(ring::CONSUMED) || told > counted || below == 0 && told != 0 {
@@ -436,7 +436,7 @@ fn two_threads_of_which_any_may_die_at_any_store() {
 
 #[test]
 fn a_packet_per_record_fills_the_ring() {
-    // 88 bytes fill a packet behind its WRITER record: every event opens one.
+    // 88 bytes fill a packet after its WRITER record: every event opens one.
     for mode in [RingMode::Discard, RingMode::Overwrite] {
         let scenario = Scenario { mode, payload_bytes: 88, preemptions_max: 1, ..PER_CPU };
         check("per CPU, a packet per record", &scenario);

@@ -76,7 +76,7 @@ fn whatever_was_being_written_is_not_there() {
     let mut made = whole(false);
     made.u16(SmallBuilder::packet_at(1, 6), packet::CONTENT_BYTES, 48);
     assert_eq!(sequences(&made), [3, 4, 5, 6]);
-    // A record that was not committed is behind the cursor.
+    // A record that was not committed is after the cursor.
     let area = SmallArea::read(&made.bytes, false).unwrap();
     assert_eq!(area.ring(1).unwrap().packets[3].records.len(), 16);
 }

@@ -5,10 +5,9 @@
 //! timestamp,cpuid,thd_id, nargs[,arg...][,"format"]
 //! ```
 //!
-//! The original has no header and leaves the format string out, because that may
-//! hold commas; here a first line that does not begin with a number is a header,
-//! and a column behind the arguments is the format string or a finished text, in
-//! quotes if need be ([RFC 4180]).
+//! The original has no header and omits the format string, because that may contain commas; here a
+//! first line that does not begin with a number is a header, and a column after the arguments is
+//! the format string or a formatted text, quoted if necessary ([RFC 4180]).
 //!
 //! | in the model | from |
 //! |---|---|
@@ -97,7 +96,7 @@ fn row(bytes: &[u8]) -> Row<'_> {
     Row { columns, length: at + usize::from(ended), ended, whole }
 }
 
-/// The text up to its closing quote, and the byte behind that.
+/// The text up to its closing quote, and the byte after that.
 fn quoted(bytes: &[u8]) -> (Cow<'_, [u8]>, Option<usize>) {
     let mut text = Cow::Borrowed(&bytes[..0]);
     let mut at = 0;

@@ -3,7 +3,7 @@
 
 use lateralis_model::{Builder, Damage, DamageReason, Interval};
 
-/// How many are told one by one.
+/// Number of damages that are listed individually.
 const KEPT: usize = 1000;
 
 pub(crate) struct Damages {

@@ -6,9 +6,9 @@
 //! thread and a copy of the metadata. The identity in the metadata is the same for
 //! every trace, so streams belong together by where they lie.
 //!
-//! Each packet tells label, thread, priority and place of its thread:
-//! [`gather`] makes one trace of all streams of a run, a process for each label
-//! and a thread for each stream, with these events:
+//! Each packet contains label, thread, priority and position of its thread: [`gather`] makes one
+//! trace of all streams of a run, a process for each label and a thread for each stream, with these
+//! events:
 //!
 //! | event | role | component is |
 //! |---|---|---|
@@ -20,10 +20,10 @@
 //! | `checkpoint:OBJ_STATE`, `EXCEPTION`, `FAILURE` | – | |
 //! | `checkpoint NAME` | counter `data` | |
 //!
-//! Checkpoints without a type hold a level, of a queue for instance: each name is a class of
-//! its own, so that each is a counter of its own. Beyond 256 names they share `checkpoint`.
-//! Each class tells what the recorder called its events and where label and thread were, so
-//! that analyses written for the recorder's own names still apply.
+//! Checkpoints without a type contain a value, of a queue for instance: each name is a class of its
+//! own, so that each is a counter of its own. Beyond 256 names they share `checkpoint`. Each class
+//! records the recorder's name of its events and the positions of label and thread, so that
+//! analyses written for the recorder's names still apply.
 //!
 //! The states are those of Genode's own analysis for Trace Compass. [`annotate`]
 //! adds what can be said of whole classes to a single stream.
@@ -87,8 +87,8 @@ pub fn is_genode(trace: &Trace) -> bool {
 /// and thread as `genode.label` and `genode.thread` of the environment, the roles
 /// of calls, and the names of the kinds of checkpoints.
 ///
-/// `path` is that of the stream below the directory of its run. Checkpoints are all
-/// of one class, so their role is that of a counter; [`gather`] tells them apart.
+/// `path` is that of the stream below the directory of its run. Checkpoints are all of one class,
+/// so their role is that of a counter; [`gather`] separates them.
 pub fn annotate(trace: &mut Trace, path: &str) {
     let place = Place::from_path(path);
     for (key, value) in [("genode.label", place.label), ("genode.thread", place.thread)] {
@@ -189,10 +189,10 @@ impl Payload {
     }
 }
 
-/// One trace of all streams of a run: each is given with its path below the
-/// directory of the run, which counts where its packets do not tell label and
-/// thread. Events may take `limit_bytes` of memory; if they do not fit, a remark
-/// says so. Losses, damage and remarks of the streams are kept.
+/// One trace of all streams of a run: each is given with its path below the directory of the run,
+/// which is used if its packets do not contain label and thread. Events may use `limit_bytes` of
+/// memory; if they do not fit, a remark is added. Losses, damage and remarks of the streams are
+/// kept.
 ///
 /// Cost: one pass over all events.
 #[must_use]
@@ -223,7 +223,7 @@ type ClockKey = Option<(u64, i64, i64)>;
 /// Names of checkpoints with a class of their own.
 const NAMES: usize = 256;
 
-/// A packet may tell any name: more threads than this are hostile.
+/// A packet may contain any name: more threads than this are hostile.
 const THREADS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]

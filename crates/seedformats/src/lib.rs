@@ -8,9 +8,8 @@
 //! | [`sel4`] | kernel logs of two kinds, utilisation and benchmark JSON, log text | – |
 //! | [`genode`] | trees of CTF streams that another crate has opened | – |
 //!
-//! All give a [`MemoryTrace`](lateralis_model::MemoryTrace) whose events may take
-//! so many bytes of memory as the caller says; what is damaged costs itself only.
-//! No module knows another.
+//! All return a [`MemoryTrace`](lateralis_model::MemoryTrace) whose events may use the number of
+//! bytes that the caller permits; damage costs only itself. No module depends on another.
 
 #![forbid(unsafe_code)]
 

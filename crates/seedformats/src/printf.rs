@@ -4,9 +4,9 @@
 /// Widths beyond it are hostile.
 const WIDEST: usize = 256;
 
-/// Puts arguments into a format string. A conversion without an argument, and one
-/// that is not known, stays as it stands; `%s` shows the address, since what was
-/// there is not recorded; `%f` and its like show the word as bits of a double.
+/// Puts arguments into a format string. A conversion without an argument, or an unknown one, is
+/// copied unchanged; `%s` shows the address, because the string is not recorded; `%f` and similar
+/// show the word as bits of a double.
 pub(crate) fn format(format: &str, arguments: &[u64]) -> String {
     let mut out = String::with_capacity(format.len() + 16);
     let mut arguments = arguments.iter().copied();

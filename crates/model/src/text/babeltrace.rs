@@ -3,9 +3,9 @@
 //! `--clock-seconds --clock-gmt --no-delta --names=all`, byte for byte, so that
 //! the two can be compared by `diff`.
 //!
-//! Reference: output of babeltrace 2.1.2. Two habits of it are kept on purpose:
-//! clocks that do not tick in nanoseconds are converted in floating point, and
-//! no comma stands before the name in traces without clock.
+//! Reference: output of babeltrace 2.1.2. Two of its properties are reproduced on purpose: clocks
+//! that do not tick in nanoseconds are converted in floating point, and there is no comma before
+//! the name in traces without clock.
 
 use std::cell::RefCell;
 
@@ -25,8 +25,7 @@ pub struct Babeltrace<'t> {
 struct Known<'t> {
     /// By stream class and event class.
     classes: Vec<Vec<Option<Box<ClassText<'t>>>>>,
-    /// The last packet context of each stream: many events of a packet follow each
-    /// other.
+    /// The last packet context of each stream: many events of a packet are consecutive.
     packets: Vec<PacketText>,
     /// By index in the trace.
     clocks: Vec<ClockText<'t>>,
@@ -35,8 +34,8 @@ struct Known<'t> {
 /// A class as text.
 struct ClassText<'t> {
     class: &'t EventClass,
-    /// What stands behind the time, and what stands for it where there is none: up
-    /// to the context of the packet or, if that shows nothing, up to the first leaf.
+    /// The text after the time, and its replacement if there is no time: up to the context of the
+    /// packet or, if that shows nothing, up to the first leaf.
     head: Literal,
     head_without_time: Literal,
     /// Behind the context of the packet, up to the first leaf.
@@ -142,7 +141,7 @@ impl<'t> Babeltrace<'t> {
 }
 
 impl ClassText<'_> {
-    /// The line behind the time.
+    /// The line after the time.
     #[inline(always)]
     fn line(&self, mut pen: Pen<'_>, packet: &mut PacketText, event: &Event<'_>, has_time: bool) {
         pen.literal(if has_time { &self.head } else { &self.head_without_time });
@@ -264,7 +263,7 @@ fn texts_of(event: &Event<'_>) -> Vec<u8> {
     texts
 }
 
-/// What stands between time and name.
+/// The text between time and name.
 fn origin(environment: &[(String, EnvValue)]) -> Vec<u8> {
     let find = |name| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value);
     let mut out = Vec::new();

@@ -7,8 +7,8 @@ use super::wide::first_special;
 /// Bytes that are looked at and copied together.
 const BLOCK: usize = 16;
 
-/// Appends the first `length` of `bytes`, up to the first zero byte. More bytes
-/// behind them, where there are any, save a copy.
+/// Appends the first `length` of `bytes`, up to the first zero byte. Additional bytes after them
+/// avoid a copy.
 #[inline(always)]
 pub(super) fn escaped(pen: &mut Pen<'_>, bytes: &[u8], length: usize) {
     let mut rest = bytes;
@@ -28,7 +28,7 @@ pub(super) fn escaped(pen: &mut Pen<'_>, bytes: &[u8], length: usize) {
             left -= BLOCK;
             continue;
         }
-        // Most characters stand for themselves.
+        // Most characters are unchanged.
         pen.put(&block, first);
         let byte = block[first];
         if byte == 0 {
@@ -41,7 +41,7 @@ pub(super) fn escaped(pen: &mut Pen<'_>, bytes: &[u8], length: usize) {
     }
 }
 
-/// Less than a block, with blanks behind.
+/// Less than a block, padded with blanks.
 #[inline(never)]
 fn padded(rest: &[u8]) -> [u8; BLOCK] {
     let mut block = [b' '; BLOCK];
@@ -51,7 +51,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
     block
 }
 
-/// What stands for a byte that is escaped, and its length.
+/// Replacement of an escaped byte, and its length.
 #[cold]
 #[inline(never)]
 fn escape(byte: u8) -> ([u8; 4], usize) {
@@ -132,7 +132,7 @@ mod tests {
                 seed ^= seed << 13;
                 seed ^= seed >> 7;
                 seed ^= seed << 17;
-                // One in so many is special.
+                // One in this number is special.
                 let rare = (seed >> 8).is_multiple_of(turn % 60 + 1);
                 *byte = if rare { seed as u8 } else { b'A' + (seed % 26) as u8 };
             }

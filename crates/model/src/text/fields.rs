@@ -68,8 +68,8 @@ pub(super) fn value(pen: &mut Pen<'_>, field: Field<'_>) {
     }
 }
 
-/// Appends the elements of an array of plain decimal numbers that lie one behind
-/// the other. Returns whether it is one.
+/// Appends the elements of an array of plain decimal numbers that are consecutive in memory.
+/// Returns whether it is one.
 fn numbers(pen: &mut Pen<'_>, elements: Elements<'_>) -> bool {
     let Some((bytes, scalar, mut at)) = elements.packed() else {
         return false;
@@ -98,7 +98,7 @@ fn is_plain(class: &IntegerClass) -> bool {
     class.labels.is_empty() && class.base == Base::Decimal
 }
 
-/// What stands before an element of an array.
+/// The text before an element of an array.
 #[inline(always)]
 fn place(pen: &mut Pen<'_>, index: usize) {
     match PLACES.get(index) {
@@ -111,7 +111,7 @@ fn place(pen: &mut Pen<'_>, index: usize) {
     }
 }
 
-/// What stands before the first elements, and its length.
+/// The text before the first elements, and its length.
 static PLACES: [([u8; 16], usize); 100] = {
     let mut places = [([0; 16], 0); 100];
     let mut index = 0;

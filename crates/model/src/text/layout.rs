@@ -13,13 +13,12 @@ use super::escape::escaped;
 use super::fields::value;
 use super::pen::{Literal, Pen};
 
-/// The fields of an event as text: everything behind its name and the context
-/// of its packet.
+/// The fields of an event as text: everything after its name and the context of its packet.
 pub(super) struct Layout<'t> {
     pieces: Vec<Piece<'t>>,
 }
 
-/// A leaf and the literal behind it.
+/// A leaf and the literal after it.
 struct Piece<'t> {
     show: Show<'t>,
     behind: Literal,
@@ -29,7 +28,7 @@ struct Piece<'t> {
 enum Show<'t> {
     Decimal,
     DecimalSigned,
-    /// Digits of so many low bits; `0x` belongs to the literal before.
+    /// Digits of this number of low bits; `0x` belongs to the literal before.
     Hexadecimal(u64),
     /// Text in UTF-8; its quotation marks belong to the literals around.
     Text,
@@ -39,14 +38,14 @@ enum Show<'t> {
     Nothing(&'t FieldClass),
 }
 
-/// What stands between scopes.
+/// The text between scopes.
 pub(super) const COMMA: &[u8] = b", ";
 
 impl<'t> Layout<'t> {
     /// The layout, and the literal before its first leaf. That begins with a comma
     /// if there is any scope, and ends the line if there is no leaf.
     pub fn of(stream: &'t StreamClass, event: &'t EventClass) -> (Vec<u8>, Self) {
-        // The scopes lie one behind the other, so that one walk does for all.
+        // The scopes are consecutive, so that one walk covers all.
         let scopes = [
             ("stream.event.context = ", &stream.common_context),
             ("event.context = ", &event.context),
@@ -69,7 +68,7 @@ impl<'t> Layout<'t> {
         (first, Self { pieces: making.shows.into_iter().zip(literals).map(piece).collect() })
     }
 
-    /// Appends the leaves and what stands behind each.
+    /// Appends the leaves and the literal after each.
     #[inline(always)]
     pub fn print(&self, pen: &mut Pen<'_>, slots: &[Slot], bytes: &[u8]) {
         let mut used = 0;
@@ -113,7 +112,7 @@ struct Making<'t> {
     /// The literal before each leaf.
     literals: Vec<Vec<u8>>,
     shows: Vec<Show<'t>>,
-    /// The literal behind the last leaf.
+    /// The literal after the last leaf.
     literal: Vec<u8>,
 }
 
@@ -172,8 +171,8 @@ impl<'t> Show<'t> {
     }
 }
 
-/// Digits of a negative number are those of its width, rounded up to whole digits
-/// of so many bits.
+/// Digits of a negative number are those of its width, rounded up to whole digits of this number of
+/// bits.
 pub(super) fn digits_mask(bits: u32, digit: u32) -> u64 {
     match bits.next_multiple_of(digit) {
         bits @ 0..64 => (1 << bits) - 1,

@@ -13,7 +13,7 @@ const BEGIN: usize = 64;
 /// Room that is asked for at least, so that it is not asked for often.
 const LEAST: usize = 256;
 
-/// A text that is copied whole, zeros behind its end included.
+/// A text that is copied completely, including zeros after its end.
 #[derive(Debug)]
 pub(super) struct Literal {
     /// Its first bytes.
@@ -33,16 +33,15 @@ impl Literal {
     }
 }
 
-/// Writes behind the end of a vector.
+/// Writes after the end of a vector.
 ///
 /// What was written belongs to the vector from [`Pen::finish`] on.
 pub(super) struct Pen<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the next byte goes. All bytes of the vector's memory before it are
-    /// initialised.
+    /// Position of the next byte. All bytes of the vector's memory before it are initialised.
     at: *mut u8,
-    /// The last place in that memory with `BEGIN` bytes behind it. `at` may lie
-    /// further on, but never behind the memory.
+    /// The last position in that memory with `BEGIN` bytes after it. `at` may be further on, but
+    /// never beyond the memory.
     last: *mut u8,
 }
 
@@ -90,7 +89,7 @@ impl<'o> Pen<'o> {
         self.with(|out| out.extend_from_slice(bytes));
     }
 
-    /// Makes room for `BEGIN` bytes behind what was written.
+    /// Makes room for `BEGIN` bytes after the written ones.
     #[inline(always)]
     fn room(&mut self) {
         if self.at > self.last {
@@ -135,8 +134,8 @@ impl<'o> Pen<'o> {
     }
 }
 
-/// Where the bytes of a vector end, and the last place with `BEGIN` bytes of memory
-/// behind it. There must be so many.
+/// End of the bytes of a vector, and the last position with `BEGIN` bytes of memory after it. There
+/// must be that many.
 #[inline(always)]
 fn ends(out: &mut Vec<u8>) -> (*mut u8, *mut u8) {
     let spare = out.spare_capacity_mut();

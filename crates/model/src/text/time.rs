@@ -51,8 +51,8 @@ impl<'t> ClockText<'t> {
         digits::nine(pen, rest);
     }
 
-    /// Makes the text that of the second of a reading. Returns the nanoseconds
-    /// behind the point; `None` if the time is none of the type.
+    /// Sets the text to that of the second of a reading. Returns the nanoseconds of the fraction;
+    /// `None` if the time is not of this type.
     fn find(&mut self, ticks: Ticks) -> Option<u32> {
         let nanos = self.nanos(ticks)?;
         let magnitude = nanos.0.unsigned_abs();
@@ -74,8 +74,7 @@ impl<'t> ClockText<'t> {
         Some(rest as u32)
     }
 
-    /// Nanoseconds as babeltrace2 computes them: exact at 1 GHz, else in floating
-    /// point.
+    /// Nanoseconds as babeltrace2 computes them: exact at 1 GHz, otherwise in floating point.
     fn nanos(&self, ticks: Ticks) -> Option<Nanos> {
         let frequency = self.clock.frequency();
         if frequency == SECOND {

@@ -69,8 +69,8 @@ mod portable {
     /// apostrophes, question marks, backslashes, control characters. 16 if there
     /// is none.
     ///
-    /// By the test of a word for a zero byte (Warren, Hacker's Delight, §6-1): what
-    /// it finds falsely lies behind a byte that it finds rightly.
+    /// By the test of a word for a zero byte (Warren, Hacker's Delight, §6-1): false positives
+    /// occur only after a true one.
     #[inline(always)]
     pub fn first_special(block: &[u8; 16]) -> usize {
         let special = |bytes: &[u8]| {
@@ -95,8 +95,7 @@ mod portable {
         (u128::from(high) | u128::from(low) << 64).to_le_bytes()
     }
 
-    /// Eight digits, the first one lowest. The bytes are moved apart, then their
-    /// halves.
+    /// Eight digits, the first one lowest. The bytes are moved apart, then their halves.
     #[inline(always)]
     fn eight(value: u32) -> u64 {
         let twos = u64::from(value.swap_bytes());

@@ -168,7 +168,7 @@ pub struct SmallRing {
 }
 
 impl SmallHeader {
-    /// Reads the header that `bytes` begin with; of the area behind it nothing is looked at.
+    /// Reads the header at the start of `bytes`; the area after it is not read.
     ///
     /// Errors: what does not fit, by its name.
     pub fn read(bytes: &[u8], swapped: bool) -> Result<SmallHeader, SmallAreaError> {
@@ -254,8 +254,8 @@ impl SmallHeader {
         })
     }
 
-    /// Schemas by their descriptors, which lie one behind the other. Ids are as they are there: whoever
-    /// uses them checks that they are free.
+    /// Schemas by their descriptors, which are consecutive. Ids are unchecked: callers must check
+    /// that they are free.
     pub fn schemas(&self, descriptors: &[u8]) -> Vec<SmallSchema> {
         let all = descriptors.chunks_exact(abi::SCHEMA_BYTES as usize);
         let one = |bytes| {
@@ -313,7 +313,7 @@ impl SmallPacketHeader {
         })
     }
 
-    /// Whether a content of so many bytes is one of a packet of `packet_bytes`.
+    /// Whether a content of this number of bytes is valid for a packet of `packet_bytes`.
     ///
     /// Errors: why not.
     pub fn check_content(content: u32, packet_bytes: u32) -> Result<(), &'static str> {
@@ -355,7 +355,7 @@ impl<'a> SmallArea<'a> {
         Words { bytes: self.bytes, swapped: self.header.swapped }
     }
 
-    /// Where the control block of a core is; behind the last core, the schemas.
+    /// Offset of the control block of a core; after the last core, of the schemas.
     fn ring_at(&self, core: u16) -> usize {
         let packets = self.header.packet_bytes as usize * self.header.packets_per_ring as usize;
         let stride = packets + abi::CONTROL_BYTES as usize;
@@ -392,7 +392,7 @@ impl<'a> SmallArea<'a> {
         };
         let packets = self.header.packet_bytes as usize * self.header.packets_per_ring as usize;
         let data_end = abi::CONTROL_BYTES as usize + packets;
-        // 0: nothing was recorded. The cursor is behind its packet's header, so never at its start.
+        // 0: nothing was recorded. The cursor is after its packet's header, so never at its start.
         let open = (cursor as usize)
             .checked_sub(abi::CONTROL_BYTES as usize + 1)
             .map(|before| (before / self.header.packet_bytes as usize) as u32);
@@ -457,7 +457,7 @@ impl<'a> SmallArea<'a> {
 }
 
 /// Packets have the low 16 bits of two counts: from the last to the first, each is the greatest
-/// that is not more than what is known behind it.
+/// value that does not exceed the known count after it.
 fn complete_losses(ring: &mut SmallRing) {
     let mut later = ring.lost;
     let whole = |low: u64, later: u64| {

@@ -15,7 +15,7 @@ pub const PACKETS: usize = 4;
 pub const CORES: usize = 2;
 /// Where it says it is.
 pub const ADDRESS: u64 = 0x2000_0000;
-/// Where it says the text of its schema is: behind it, in the same memory.
+/// Address of the text of its schema: after it, in the same memory.
 pub const TEXT_ADDRESS: u64 = ADDRESS + TEXT_AT as u64;
 /// Its schema.
 pub const TEXT: &str = "schema s;\nsubsystem s {\nevent A (a: u32),\nevent B (t: string),\n};\n";

@@ -4,7 +4,7 @@
 type Subsystem = (u16, &'static str, &'static [(u16, &'static str)]);
 
 pub(super) const SUBSYSTEMS: &[Subsystem] = &[
-    // Of the time after: the context switch has to be known to tell applications.
+    // Events after it: the context switch must be known to determine applications.
     (0, "kernel", &[(0, "CSWITCH")]),
     (
         0xffff,

@@ -20,8 +20,8 @@ const WORDS: [(&str, &str); 2] = [("START", "STOP"), ("START", "END")];
 
 /// Clauses for an event of a subsystem.
 ///
-/// The argument of events of `threads` is the address of the object, which tells
-/// one lock from another; elsewhere spans belong to their thread.
+/// The argument of events of `threads` is the address of the object, which identifies the lock;
+/// elsewhere spans belong to their thread.
 pub(super) fn of(subsystem: &Subsystem, event: &str) -> Vec<Role> {
     let keyed = |name: &str| {
         let keys = if subsystem.name == "threads" { vec!["arg".to_owned()] } else { Vec::new() };

@@ -174,7 +174,7 @@ pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, E
 
 /// Reads a dump.
 ///
-/// Cost: two passes, as offsets may stand behind the events they belong to.
+/// Cost: two passes, because offsets may follow the events they belong to.
 ///
 /// # Errors
 /// If no line is one of a dump. Lines that are not become damage.

@@ -27,7 +27,7 @@ enum Form {
 /// `subsystem:EVENT`; their argument is the field `arg`, else their first whole
 /// number, of which 32 bits are kept; their time stamps are nanoseconds.
 ///
-/// Returns what could not be kept. Cost: memory for the kinds of events, cores and
+/// Returns the items that could not be kept. Cost: memory for the kinds of events, cores and
 /// applications.
 ///
 /// # Errors

@@ -44,7 +44,7 @@ const STATISTICS: [(&str, &str); 10] = [
     ("Samples", "samples"),
 ];
 
-/// What elements of lists are like, as damage tells it.
+/// Description of elements of lists, as used in damage.
 const THREAD_RULE: &str = "a thread has a name and four whole numbers";
 const TOTALS_RULE: &str = "the totals are four whole numbers";
 const BENCHMARK_RULE: &str = "a benchmark has a name, and results with statistics or samples";
@@ -228,7 +228,7 @@ impl Threads {
     }
 }
 
-/// The number behind a key; it is whole where something else follows.
+/// The number after a key; it is complete if another character follows.
 fn total(bytes: &[u8], key: &str) -> Option<u64> {
     let quoted = format!("\"{key}\"");
     let rest = &bytes[position(bytes, &quoted)? + quoted.len()..];

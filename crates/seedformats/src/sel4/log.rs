@@ -17,7 +17,7 @@ use crate::damages::{self, Damages};
 /// Tracepoints with a class of their own; a kernel has few.
 const POINTS: usize = 256;
 
-/// Nanoseconds of so many cycles; one for one where the frequency is not known.
+/// Cycles in nanoseconds; one for one if the frequency is unknown.
 fn nanos(cycles: u64, options: &Options) -> u64 {
     let frequency = options.frequency_hz.filter(|frequency| *frequency > 0);
     let Some(frequency) = frequency else { return cycles };
@@ -207,9 +207,9 @@ const MCS_SYSCALLS: [&str; 11] = [
 ///    others:       3 bits core, 26 bits word
 /// ```
 ///
-/// The path stands in a byte of its own: the structure inside is not packed, which
-/// its author took it to be. Each path is a class with a span; the stream is that of
-/// the core, system calls do not tell theirs.
+/// The path is in a byte of its own: the structure inside is not packed, although its author
+/// assumed so. Each path is a class with a span; the stream is that of the core, which system calls
+/// do not record.
 ///
 /// # Errors
 /// If there is not one whole entry.
@@ -232,7 +232,7 @@ pub fn read_entries(
     for (path, label) in PATHS.into_iter().enumerate() {
         builder.event_class(stream_class, entry_class(path, label, options));
     }
-    // Eight cores fit the three bits; the last is for what does not tell.
+    // Eight cores fit the three bits; the last stream is for entries without a core.
     let mut streams: [Option<StreamIndex>; 9] = [None; 9];
     let mut stream = |builder: &mut Builder, core: usize| {
         *streams[core].get_or_insert_with(|| match u32::try_from(core) {
@@ -268,7 +268,7 @@ pub fn read_entries(
     Ok(builder.finish())
 }
 
-/// The stream that a loss is told of: that of the first entry.
+/// The stream to which a loss is attributed: that of the first entry.
 fn first_core(used: &[u8]) -> usize {
     let path = usize::from(used[12] & 7);
     if path == SYSCALL { 8 } else { usize::from(used[13] & 7) }

@@ -91,8 +91,8 @@ pub fn sniff(first: &[u8]) -> bool {
     json::sniff(first) || text::sniff(first)
 }
 
-/// Reads JSON of utilisation or of benchmarks, or the text of a log. Other output
-/// of the console before and behind it does not matter.
+/// Reads JSON of utilisation or of benchmarks, or the text of a log. Other console output before
+/// and after it is ignored.
 ///
 /// # Errors
 /// If it is none of these.

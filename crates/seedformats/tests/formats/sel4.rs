@@ -163,7 +163,7 @@ fn benchmark_results_come_with_their_samples() {
     assert!(read("j", b"{\"traceEvents\": []}", u64::MAX).is_err());
 }
 
-/// What is of another shape is told with its place, and no number is made up for it.
+/// Values of another shape are reported with their position, and no number is invented for them.
 #[test]
 fn benchmarks_of_another_shape_are_told() {
     let good = r#"{"Benchmark": "irq", "Results": [{"Min": 7}]}"#;
