@@ -41,7 +41,7 @@ const SCRIPTS: [(&str, &str); 3] = [
 const TEXT: &[u8] = b"redis-server nginx swapper/0 redis-client kworker/u8:2-events";
 const WORDS: [(u64, u32); 5] = [(0, 12), (13, 5), (19, 9), (29, 12), (42, 19)];
 
-/// Columns of so many events.
+/// Columns of this number of events.
 struct Columns {
     times: Vec<Nanos>,
     arg: Vec<u64>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is left when a reader knows one trace alone: the events of `generated/barectf-200k`, with
-//! its metadata as constants. No schema, no damage, no clock that wraps: so much a reader of any
-//! trace cannot reach, and how far it stays away is what being general costs.
+//! A reader for one trace alone: the events of `generated/barectf-200k`, with its metadata as
+//! constants. No schema, no damage, no clock that wraps. It is an upper bound for readers of any
+//! trace, and the difference is the cost of generality.
 
 /// Columns of all four classes, used again for each packet.
 #[derive(Default)]

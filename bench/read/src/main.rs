@@ -4,9 +4,9 @@
 //!     bench-read TRACE ROUNDS MILLISECONDS
 //!
 //! Each line: row, round, repetitions, events, bytes, CPU nanoseconds of this thread, wall
-//! nanoseconds. A row is repeated for so many milliseconds. Rows that count events fail the
-//! program if they do not agree. The line `largest` measures nothing: its bytes are those of the
-//! largest packet.
+//! nanoseconds. A row is repeated for the given number of milliseconds. Rows that count events fail
+//! the program if they do not agree. The line `largest` measures nothing: its bytes are those of
+//! the largest packet.
 
 #![forbid(unsafe_code)]
 
@@ -62,7 +62,7 @@ fn walk(input: &mut Input) -> u64 {
     events
 }
 
-/// The walk over all records, once for each thread, on so many threads at a time: the
+/// The walk over all records, once for each thread, on the given number of threads at a time: the
 /// work is the same for any number.
 fn walk_on(input: &mut Input, threads: usize) -> u64 {
     let (cores, records) = (input.cores.get(), input.records.as_slice());

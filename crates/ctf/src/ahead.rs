@@ -19,7 +19,7 @@ use crate::cursor::Cursor;
 const EVENTS: RangeInclusive<usize> = 16..=64;
 const ALL_EVENTS: usize = 1 << 11;
 
-/// No further event is read behind so many slots (8 KiB) for each 16 events.
+/// Number of slots (8 KiB) for each 16 events after which no further event is prefetched.
 const SLOTS_PER_EVENT: usize = 1 << 5;
 
 /// A stream, read ahead.
@@ -49,7 +49,7 @@ struct Row {
 }
 
 impl<'r> Ahead<'r> {
-    /// The events of the interval, of one of so many streams.
+    /// The events of the interval, of one of this number of streams.
     pub fn new(mut cursor: Cursor<'r>, interval: Interval, streams: usize) -> Self {
         if let Some(begin) = interval.begin {
             cursor.skip_to(begin);

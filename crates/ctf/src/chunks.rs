@@ -5,8 +5,7 @@
 use crate::packets::Found;
 use crate::reader::StreamFile;
 
-/// Puts the packets of one stream in order; `parts` are those of its files, none
-/// empty.
+/// Orders the packets of one stream; `parts` are those of its files, none empty.
 ///
 /// A flight recorder writes what its rings hold each time it is asked, so one packet
 /// may lie in several snapshots: it counts once. Packets are the same if their number,

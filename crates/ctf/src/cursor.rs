@@ -273,8 +273,8 @@ impl<'r> Cursor<'r> {
         }
         self.continues = packet.sequence.and_then(|number| number.checked_add(1));
         self.packet = packet;
-        // A packet that tells its beginning tells it whole; one that does not
-        // goes on from the clock before [CTF 1.8.3 §8].
+        // A packet that contains its start contains all its bits; one that does not continues from
+        // the previous clock [CTF 1.8.3 §8].
         if packet.begin.is_some() {
             self.machine.clock = 0;
         }
@@ -319,7 +319,7 @@ impl<'r> Cursor<'r> {
         Ok(())
     }
 
-    /// Where the event behind this bit begins, if there is one: padding is no part of it.
+    /// Start of the event after this bit, if there is one: padding is not part of it.
     fn event_begin(&self, behind: u64) -> u64 {
         // Alignments are powers of two.
         let mask = self.plan.header.as_ref().map_or(0, |header| header.align_bits() - 1);
@@ -424,7 +424,7 @@ impl<'r> Cursor<'r> {
         if let Some(last) = self.damage.last_mut()
             && last.reason == DamageReason::BadTime
             && last.file == *file
-            // The packet before in time may lie behind this one in the file.
+            // The previous packet in time may be after this one in the file.
             && (packet.offset_bytes..end_bytes).contains(&last.begin_bytes)
         {
             last.end_bytes = end_bytes;

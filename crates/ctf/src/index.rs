@@ -50,7 +50,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry as it stands in the file.
+    /// The entry with its bytes as in the file.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; ENTRY_BYTES] {
         let words = [

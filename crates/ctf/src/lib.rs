@@ -11,14 +11,12 @@
 //!
 //! ## Design constraints
 //!
-//! * The core takes bytes and gives values; only [`open`] touches files.
-//! * All bytes are hostile: no panic, memory bounded by the largest event, time
-//!   linear in the bytes read.
-//! * One fault never costs the rest: bad bytes become
-//!   [`Damage`](lateralis_model::Damage), bad metadata a
-//!   [`Diagnostic`](metadata::Diagnostic), and reading goes on behind them.
-//! * Nothing is invented: an event is delivered only if every bit of it is
-//!   there.
+//! * The core takes bytes and returns values; only [`open`] touches files.
+//! * All bytes are hostile: no panic, memory bounded by the largest event, time linear in the bytes
+//!   read.
+//! * A fault costs only itself: bad bytes become [`Damage`](lateralis_model::Damage), bad metadata
+//!   a [`Diagnostic`](metadata::Diagnostic), and reading continues after them.
+//! * Nothing is invented: an event is delivered only if all its bits are present.
 //!
 //! ## Example
 //!

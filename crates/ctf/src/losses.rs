@@ -22,10 +22,10 @@ pub struct Before {
 /// What the counters of the packets of one stream say was lost, in the order of
 /// the packets; `befores` by number of the packet.
 ///
-/// Counters are cumulative. Where the stream was recorded from its beginning
-/// (its first packet has number 0, or the trace is of Lateralis) they count from
-/// zero. Else how much of their first value was lost before the recording and how much in its first
-/// packet is unknown: events may be missing in that packet, nobody knows how many.
+/// Counters are cumulative. If the stream was recorded from its start (its first packet has number
+/// 0, or the trace is of Lateralis) they count from zero. Otherwise the parts of their first value
+/// lost before the recording and in its first packet are unknown: an unknown number of events may
+/// be missing in that packet.
 pub fn count(
     stream: StreamIndex,
     packets: &[Found],

@@ -26,7 +26,7 @@ pub struct Merge<'r> {
     is_spent: bool,
     /// Stream and index of the events that are in order.
     order: Vec<(u32, u32)>,
-    /// The place behind that of the event that is lent.
+    /// The position after that of the lent event.
     next: usize,
 }
 

@@ -18,8 +18,7 @@ const MAP_FROM_BYTES: u64 = 64 * 1024;
 /// Levels of directories below the one given that are searched for traces.
 const SEARCH_DEPTH: usize = 16;
 
-/// Files that are looked at below one path; what comes after is left out, with a
-/// remark.
+/// Number of files examined below one path; further files are omitted, with a remark.
 const FILES_MAX: usize = 100_000;
 
 /// First bytes of a packet, in either byte order [CTF 1.8.3 §5.1].
@@ -36,9 +35,9 @@ pub enum Error {
     },
     /// A file cannot be read.
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -85,8 +84,7 @@ pub struct Place {
     pub others: Vec<PathBuf>,
 }
 
-/// The traces at or under `path`, sorted by place. A file is taken for one in its
-/// trace.
+/// The traces at or below `path`, sorted by path. A file denotes the trace that contains it.
 ///
 /// * A directory with a `metadata` file is a trace. Its stream files are all
 ///   others in it but hidden ones, and those files in directories below it that
@@ -235,9 +233,9 @@ impl Place {
 }
 
 impl Place {
-    /// Reads the packets of a trace that is being written which begin at or behind a byte of
-    /// their stream file, by the file's name below [`Place::root`]; of files that are not
-    /// named all. What a file ends with and is not whole yet is left out.
+    /// Reads the packets of a trace in progress that begin at or after a byte of their stream file,
+    /// by the file's name below [`Place::root`]; all packets of unnamed files. An incomplete packet
+    /// at the end of a file is omitted.
     ///
     /// Cost: linear in metadata and in the number of those packets.
     ///
@@ -245,8 +243,8 @@ impl Place {
     /// As [`Place::open`].
     pub fn open_behind(&self, marks: &BTreeMap<String, u64>) -> Result<Reader, Error> {
         let files = self.stream_files()?;
-        // What a packet is stands in the metadata before it stands in the file, so what is
-        // in the files by now is described by what is read from here on.
+        // The metadata describes a packet before the packet is in the file, so the current content
+        // of the files is described by metadata read from now on.
         let io = |source| Error::Io { path: self.metadata.clone(), source };
         let metadata = content(&self.metadata).map_err(io)?;
         Ok(Reader::behind((*metadata).as_ref(), files, marks))

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Finds the packets of a stream file.
 //!
-//! Reading begins with packet headers only: each says how long its packet is,
-//! so a file of a gigabyte is indexed by touching a few thousand pages. What is
-//! no packet becomes [`Damage`], and the search goes on at the next place where
-//! magic number and UUID stand.
+//! Reading begins with packet headers only: each contains the length of its packet, so that a file
+//! of a gigabyte is indexed by touching a few thousand pages. Bytes that are not a packet become
+//! [`Damage`], and the search continues at the next magic number and UUID.
 
 mod open_packet;
 mod quick;
@@ -72,7 +71,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Leaves out what the file ends with and is not whole: somebody is still writing it.
+    /// Omits an incomplete packet at the end of the file, which is still being written.
     pub fn leave_unfinished(&mut self, length: u64) {
         let is_cut = |damage: &Damage| {
             use DamageReason::{NeverClosed, Truncated};
@@ -261,8 +260,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Header and context of the packet at the start of `rest`, behind which there may be more:
-    /// `length` bytes in all. What takes more than `rest` to tell is told as damage.
+    /// Header and context of the packet at the start of `rest`, which may be followed by more:
+    /// `length` bytes in total. A header longer than `rest` is reported as damage.
     fn packet(
         &mut self,
         file: u32,
@@ -276,7 +275,7 @@ impl<'a> Scanner<'a> {
         let header = self.machine.run(&self.plan.packet_header, rest, 0, end);
         let magic = self.machine.role(Role::Magic).filter(|&magic| magic != u64::from(MAGIC));
         let bad_magic = magic.map(|magic| DamageReason::BadMagic { found: magic as u32 });
-        // The magic number is told first, for it explains all that follows.
+        // The magic number is reported first, because it explains all later faults.
         let no_packet =
             |reason| NoPacket { reason: bad_magic.clone().unwrap_or(reason), skip: None };
         header.map_err(|_| no_packet(DamageReason::Truncated { missing_bytes: None }))?;
@@ -436,8 +435,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Lateralis packets carry a CRC-32C of themselves, computed with the
-    /// field as zero; 0 means that nobody computed it.
+    /// Lateralis packets contain a CRC-32C of themselves, computed with the field as zero; 0 means
+    /// that it was not computed.
     fn checksum(&self, packet: &[u8]) -> Option<DamageReason> {
         let stored = self.machine.role(Role::Checksum).filter(|&sum| sum != 0)? as u32;
         let at = usize::try_from(self.machine.checksum_bit / 8).ok()?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use lateralis_ctf::open;
 use lateralis_model::{Base, Field, FieldKind, Label, Value};
 
-/// More is read here, and what of it is damaged is told. The reasons are on
+/// More is read here, and damage in it is reported. The reasons are on
 /// docs/reference/formats/babeltrace-differences.md.
 const MORE_HERE: [(&str, usize); 5] = [
     ("dyn_str_utf16_invalid_sz_nok", 1),
@@ -73,7 +73,7 @@ fn payloads_are_as_an_independent_reader_prints_them() {
     assert!(traces >= 37 && payloads > 140, "{traces} {payloads}");
 }
 
-/// Labels of a number, `"a","b"`, stand in a JSON object, which has no order.
+/// Labels of a number, `"a","b"`, are in a JSON object, which has no order.
 fn labels_sorted(payload: &str) -> String {
     let sorted = |field: &str| {
         let list = field.split_once('"').and_then(|(head, rest)| {

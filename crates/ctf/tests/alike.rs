@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Streams in which most events are of one class, whose walk expects them: nothing about what is
-//! told may depend on that.
+//! Streams in which most events are of one class, which the walk expects: the results must not
+//! depend on that.
 
 use lateralis_ctf::{Reader, StreamFile};
 use lateralis_model::Wanted;
@@ -30,7 +30,7 @@ fn metadata(align: u32) -> String {
     )
 }
 
-/// A packet of so many events: all of class 0 but those that `other` says.
+/// A packet of this number of events: all of class 0 except those that `other` returns.
 fn packet(count: u64, begin: u64, step: u64, other: &[(u64, u16)]) -> Vec<u8> {
     let mut events = Vec::new();
     for index in 0..count {
@@ -82,7 +82,7 @@ fn check(name: &str, reader: &Reader) -> usize {
     events
 }
 
-/// So many that the packets behind the first are walked as alike.
+/// Enough that the packets after the first are walked as alike.
 const COUNT: u64 = 70;
 
 fn packets() -> Vec<u8> {
@@ -101,7 +101,7 @@ fn events_that_are_alike_are_told_as_any_others() {
         let whole = reader(align, &packets());
         assert_eq!(whole.diagnostics(), []);
         assert_eq!(check("whole", &whole), COUNT as usize * 3 + 3, "aligned to {align}");
-        // More than one batch of a packet, some and none behind the last full one.
+        // More than one batch of a packet, some and none after the last full one.
         for count in [4_095, 4_096, 4_097, 9_000] {
             let bytes = packet(count, 5, 7, &[(4_090, 1), (4_096, 2), (8_191, 1)]);
             let many = reader(align, &bytes);

@@ -105,7 +105,7 @@ fn events_of_a_step_of_time_are_counted_together() {
         (Some(30), vec![(0, 1)]),
     ];
     assert_eq!(counted(times().or_counted(CountBy { class: true, ..all })), by_class);
-    // Where some classes are not wanted, the others are told apart from them.
+    // If some classes are not requested, the others are distinguished from them.
     assert_eq!(counted(times().with(0, 1, Want::Count).or_counted(all)), by_class);
     // Where fields are wanted, nothing is only counted.
     let fields = counted(times().with(0, 1, Want::All).or_counted(all));

@@ -138,8 +138,7 @@ fn of_parts(reader: &Reader, parts: &[usize], interval: Interval) -> (Vec<Seen>,
     (seen, damage)
 }
 
-/// Parts together are everything; of an interval nothing is missing that packets say is
-/// inside.
+/// Parts together are everything; an interval includes all events of packets inside it.
 fn compare_parts(name: &str, reader: &Reader, expected: &[Seen], expected_damage: &[Damage]) {
     let summaries = reader.parts();
     let all: Vec<usize> = (0..summaries.len()).collect();
@@ -351,8 +350,8 @@ fn damaged_traces_are_the_same_by_columns_and_by_rows() {
     }
 }
 
-/// Headers that are aligned more than what is behind them, with every end of a stream
-/// and other bytes at every place.
+/// Headers that are aligned more than the content after them, with every end of a stream and other
+/// bytes at every position.
 #[test]
 fn aligned_headers_are_the_same_by_columns_and_by_rows() {
     let metadata = b"/* CTF 1.8 */

@@ -76,7 +76,7 @@ fn shown(field: Field<'_>) -> String {
     }
 }
 
-/// One fault that says `words`, and so many events.
+/// One fault that contains `words`, and this number of events.
 fn assert_fault(found: &(Vec<String>, Vec<String>), words: &str, events: usize) {
     assert_eq!((found.0.len(), found.1.len()), (1, events), "{words}: {found:?}");
     assert!(found.0[0].contains(words), "{words}: {found:?}");
@@ -404,7 +404,7 @@ fn leb128_may_be_longer_than_its_number() {
     bytes.extend([0xff; 11]);
     bytes.extend([0x7f, 5]);
     assert_eq!(read(&[member("n", class)], &bytes), (vec![], vec!["-2".into(), "5".into()]));
-    // What needs more than 64 bits is told, and nothing is made up for it.
+    // Values of more than 64 bits are reported, and nothing is invented for them.
     let mut bytes = vec![5];
     bytes.extend([0x80; 10]);
     bytes.push(1);

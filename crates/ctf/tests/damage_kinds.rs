@@ -46,7 +46,7 @@ fn plain(events: &[(u8, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// A file of which so many bytes at most are copied at once to find its packets.
+/// A file of which at most this number of bytes is copied at once to find its packets.
 struct Copied(Vec<u8>, usize);
 
 impl AsRef<[u8]> for Copied {
@@ -86,9 +86,8 @@ fn read_from(metadata: &[u8], bytes: Box<dyn Bytes>) -> (Vec<String>, Vec<Damage
     (lines, reader.damage().iter().chain(merge.damage()).cloned().collect())
 }
 
-/// Cut at every byte: what is delivered is what was written before the cut, damage
-/// is told unless a packet ends there, and whole packets are there whole. Returns the
-/// number of events.
+/// Cut at every byte: the events written before the cut are delivered, damage is reported unless a
+/// packet ends there, and complete packets are complete. Returns the number of events.
 fn cut_everywhere(name: &str, metadata: &[u8], bytes: &[u8], packet_ends: &[usize]) -> usize {
     let (whole, damage) = read(metadata, bytes);
     assert_eq!(damage, [], "{name}");
@@ -115,7 +114,7 @@ fn cut_everywhere(name: &str, metadata: &[u8], bytes: &[u8], packet_ends: &[usiz
 
 #[test]
 fn cut_at_every_byte_small_traces_keep_what_lies_before() {
-    // Without checksums, for with them a cut packet is not told from a changed one.
+    // Without checksums, because with them a cut packet cannot be distinguished from a changed one.
     let own = [
         PacketMaker::new(0, 1000).writer(1, 2).number(5).text("hello", &[7, 8]),
         PacketMaker::new(1, 2000).number(6).text("", &[]).number(7),
@@ -243,8 +242,8 @@ fn damage_between_packets_in_the_wrong_order_begins_before_it_ends() {
     assert!(damage.iter().filter_map(of).all(|(begin, end)| begin <= end), "{damage:?}");
 }
 
-/// Chunks that overlap are sorted by time: of two packets of a file that are read one after
-/// the other, the first may lie behind the second.
+/// Chunks that overlap are sorted by time: of two consecutive packets of a file, the first may be
+/// later than the second.
 #[test]
 fn damage_of_packets_that_lie_in_the_order_of_time_in_no_file_is_not_joined() {
     let metadata = PLAIN.replace("stream_id; }", "stream_instance_id; }");
@@ -270,8 +269,8 @@ fn a_packet_that_begins_after_its_first_event_is_fine() {
     assert_eq!((lines.len(), damage.len()), (2, 0), "{damage:?}");
 }
 
-/// Each bit of a trace with checksums flipped: the packet is gone and told, never its
-/// neighbours, and nothing is changed in silence.
+/// Each bit of a trace with checksums flipped: the packet is dropped and reported, never its
+/// neighbours, and nothing is changed silently.
 #[test]
 fn a_wrong_bit_costs_its_packet_and_no_other() {
     let packets = [0u64, 1, 2].map(|number| {
@@ -315,7 +314,7 @@ fn packets_that_do_not_lie_in_the_order_of_time_are_told_and_put_in_order() {
     };
     assert_eq!(damage, [expected]);
 
-    // What happened at the same time cannot be put behind each other: as it lies, and told.
+    // Packets of the same time cannot be ordered: they remain in file order, and this is reported.
     let [long, inside] = [[(3, 10), (3, 100)], [(3, 5), (3, 50)]].map(|events| plain(&events));
     let (lines, damage) = read(PLAIN.as_bytes(), &[&long[..], &inside].concat());
     assert_eq!(lines.len(), 4);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Kinds of damage × real traces: everything outside the damaged packet is
-//! delivered as it was, nothing that was not written is delivered from an intact
-//! packet, and the damage is told with its place. Of Genode no real trace is at hand:
-//! its tree is made by the rules of its recorder.
+//! Kinds of damage × real traces: everything outside the damaged packet is delivered unchanged,
+//! nothing that was not written is delivered from an intact packet, and the damage is reported with
+//! its position. For Genode no real trace is available: its tree is made by the rules of its
+//! recorder.
 
 use crate::genode;
 
@@ -107,7 +107,7 @@ const KINDS: [(&str, Kind); 8] = [
     ("a bit of a magic number flipped", |bytes, packets| {
         let at = packets.get(packets.len() / 2).copied()?;
         bytes[at as usize + 1] ^= 4;
-        // It is told, and yet the packet can be read.
+        // It is reported, and yet the packet can be read.
         Some(at..at)
     }),
     ("a packet header overwritten", |bytes, packets| {
@@ -152,8 +152,7 @@ fn damage_to_a_tree_of_genode_costs_the_packets_it_touches_and_is_told() {
     assert_eq!(possible, KINDS.len());
 }
 
-/// Damages the largest stream of a trace in each way; the number of ways that were
-/// possible.
+/// Damages the largest stream of a trace in each way; the number of ways that were possible.
 fn table(name: &str, metadata: &[u8], files: &Files) -> usize {
     let whole = read(metadata, files);
     assert_eq!(whole.damage, [], "{name}");
@@ -173,8 +172,8 @@ fn table(name: &str, metadata: &[u8], files: &Files) -> usize {
         check(&format!("{name}: {kind}"), &whole, &rest, &victim, &packets, &gone);
         let told: Vec<String> =
             rest.damage.iter().map(|(_, b)| format!("{}..{}", b.start, b.end)).collect();
-        // What cannot be told: a file that is empty, and wrong values, for these
-        // formats have no checksum.
+        // Undetectable faults: an empty file, and wrong values, because these formats have no
+        // checksum.
         let silent = kind == "the stream emptied" || kind == "64 bytes overwritten";
         assert!(silent || !told.is_empty(), "{name}: {kind}: not told");
         let told = if told.is_empty() { "no".to_owned() } else { told.join(", ") };

@@ -12,10 +12,9 @@ use std::path::Path;
 use lateralis_ctf::{Reader, StreamFile};
 use lateralis_model::{Field, Value};
 
-/// Where this reader means to do something else: fields of another byte order
-/// may begin inside a byte, which costs nothing to read; the stream class is told
-/// by the outermost `stream_id` of a packet header, as babeltrace has it; LEB128 of more
-/// bytes than its number needs is read where the number fits 64 bits.
+/// Intended differences of this reader: fields of another byte order may begin inside a byte, which
+/// costs nothing to read; the stream class is that of the outermost `stream_id` of a packet header,
+/// as in babeltrace; LEB128 of more bytes than its number needs is read if the number fits 64 bits.
 const ACCEPTED: [&str; 6] = [
     "ctf-1/fail-le-to-be-change-in-byte",
     "ctf-1/fail-be-to-le-change-in-byte",
@@ -62,7 +61,7 @@ fn check(name: &str, text: &str) -> Option<Result<(), String>> {
     let (metadata, notation, dump) = (parts.next()?, parts.next()?, parts.next()?);
     let bytes = normand(notation)?;
     let file = StreamFile { name: "stream".into(), bytes: Box::new(bytes) };
-    // The aliases that the suite puts in front of every metadata text.
+    // The aliases that the suite adds before every metadata text.
     let metadata = with_aliases(metadata);
     let reader = Reader::new(metadata.as_bytes(), vec![file]);
     let mut events = Vec::new();

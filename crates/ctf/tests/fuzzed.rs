@@ -7,8 +7,8 @@ use lateralis_ctf::write::{Files, Options, Version, recover};
 use lateralis_model::Wanted;
 use maker::{any_reader, read};
 
-/// A packet without a single event that can be read: nothing tells the writer the
-/// values of its context, which has an array of fixed length.
+/// A packet without a single readable event: the writer has no values for its context, which has an
+/// array of fixed length.
 #[test]
 fn a_stream_without_events_has_the_context_of_its_class() {
     let metadata = r#"/* CTF 1.8 */

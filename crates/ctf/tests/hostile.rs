@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bytes that nobody meant: no panic, no endless loop, no unbounded memory.
+//! Malformed bytes: no panic, no endless loop, no unbounded memory.
 
 use crate::maker;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Faults of metadata are told with their place, and cost no more than themselves.
+//! Faults of metadata are reported with their position, and cost only themselves.
 
 use lateralis_ctf::{Reader, StreamFile};
 

@@ -9,8 +9,7 @@ use std::process::Command;
 
 use maker::{any_reader, read};
 
-/// Reads a trace, all of it, whatever its metadata is worth; says whether the
-/// metadata was found fault with.
+/// Reads a whole trace with any metadata; returns whether the metadata had faults.
 fn refused(metadata: &str, stream: &[u8]) -> bool {
     let reader = any_reader(metadata, &[stream]);
     assert!(reader.diagnostics().len() <= 128, "{} diagnostics", reader.diagnostics().len());

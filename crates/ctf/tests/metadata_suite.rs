@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The metadata suite of yactfr: texts that are right have no fault; those that are
-//! wrong have one, but for a list. Where the suite is absent the test says so and
-//! passes.
+//! The metadata suite of yactfr: valid texts have no fault; invalid ones have one, except for a
+//! list. If the suite is absent the test reports it and passes.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets that were never closed: of a producer that was killed before it wrote their sizes. Each
-//! way in which producers leave them, alone, behind a closed packet and before one, in CTF 1.8 and
-//! CTF 2, with whatever may lie behind the last event.
+//! Packets that were never closed, of a producer that was killed before it wrote their sizes. Each
+//! way in which producers leave them, alone, after a closed packet and before one, in CTF 1.8 and
+//! CTF 2, with any content after the last event.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ enum Sizes {
     ContentOnes,
 }
 
-/// What lies behind the last event.
+/// Content after the last event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Tail {
     Nothing,
@@ -95,7 +95,7 @@ fn event(bytes: &mut Vec<u8>, number: u32) {
     bytes.extend(b"text\0");
 }
 
-/// A packet of ten events; sizes have so many bits.
+/// A packet of ten events; sizes have this number of bits.
 fn packet(first: u32, bits: usize, sizes: Sizes, tail: Tail) -> Vec<u8> {
     let mut events = Vec::new();
     (first..first + 10).for_each(|number| event(&mut events, number));
@@ -157,7 +157,7 @@ fn numbers(reader: &Reader) -> Vec<u64> {
     numbers
 }
 
-/// Every way to leave a packet open, everything behind its events.
+/// Every way to leave a packet open, with all contents after its events.
 fn each_way(mut see: impl FnMut(&str, usize, Sizes, Tail)) {
     for metadata in [V1, V2] {
         for bits in [32, 64] {

@@ -163,7 +163,7 @@ fn damage_to_a_real_trace_costs_what_it_covers() {
         (count, reader.damage().len() + merge.damage().count())
     };
     assert_eq!(read(&|_| {}), (EVENTS, 0));
-    // Zeros behind the stream, then noise.
+    // Zeros after the stream, then noise.
     assert_eq!(read(&|bytes| bytes.resize(bytes.len() + 65_536, 0)), (EVENTS, 1));
     let noise = |bytes: &mut Vec<u8>| bytes.extend((0..65_536u32).map(|i| ((i * 77) >> 3) as u8));
     assert_eq!(read(&noise), (EVENTS, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Streams whose classes come in a rhythm, which the walk behind the first batch expects: nothing
-//! about what is told may depend on that.
+//! Streams whose classes come in a rhythm, which the walk expects after the first batch: the
+//! results must not depend on that.
 
 use lateralis_ctf::{Reader, StreamFile};
 
@@ -84,7 +84,7 @@ fn reader(is_aligned: bool, bytes: &[u8]) -> Reader {
     Reader::new(metadata(is_aligned).as_bytes(), vec![file])
 }
 
-/// So many that the rhythm is known behind the first packet.
+/// Enough that the rhythm is known after the first packet.
 const COUNT: usize = 600;
 
 fn rhythm() -> Vec<u8> {

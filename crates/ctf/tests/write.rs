@@ -187,7 +187,7 @@ impl Random {
             }
         }
         for (stream, classes, clock) in streams {
-            // Beyond what 48 bits tell, unless time would end before.
+            // Beyond the range of 48 bits, unless time would end before.
             let far = if hertz < 1_000_000 { 1 << 28 } else { 1 << 52 };
             let mut ticks = self.below(far / 4);
             for _ in 0..self.below(200) {
@@ -209,7 +209,7 @@ impl Random {
         builder.finish()
     }
 
-    /// A loss behind `ticks`; returns when it is over.
+    /// A loss after `ticks`; returns its end.
     fn lose(&mut self, builder: &mut Builder, stream: StreamIndex, ticks: u64, hz: u64) -> u64 {
         let clock = Clock::new("", hz, 1_700_000_000, 12);
         let begin = ticks + 1 + hz / 1_000_000;

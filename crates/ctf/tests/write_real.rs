@@ -175,7 +175,7 @@ fn babeltrace_up_to(bytes: u64) {
         let out = babeltrace.output().unwrap();
         let lines = out.stdout.iter().filter(|&&byte| byte == b'\n').count() as u64;
         let said = String::from_utf8_lossy(&out.stderr);
-        // Losses are told as warnings, and should be.
+        // Losses are reported as warnings, as they should be.
         let lost = reader.losses().is_empty();
         let silent = said.is_empty() || !lost && said.contains("Tracer discarded");
         if !out.status.success() || lines != report.events || !silent {
@@ -206,8 +206,8 @@ fn copies_of_all_traces_open_in_babeltrace() {
     babeltrace_up_to(u64::MAX);
 }
 
-/// Random changes to real traces: whatever can be read can be written, the copy
-/// has the same events and is whole, and it says what is missing.
+/// Random changes to real traces: everything that can be read can be written, the copy has the same
+/// events and is intact, and it reports what is missing.
 #[test]
 fn what_is_left_of_damaged_traces_is_written_whole() {
     let Some(directory) = traces() else { return };
@@ -262,8 +262,8 @@ fn what_is_left_of_damaged_traces_is_written_whole() {
             for version in [Version::V1, Version::V2] {
                 let (copied, report) = copy(&reader, version);
                 assert_eq!(report.damage.len(), damage, "{name}");
-                // Where damaged times agree on no order, packets lie so in the copy, too, and
-                // begin with their first event, which may tell more.
+                // If damaged times have no consistent order, packets have the same order in the
+                // copy, and begin with their first event, which may contain more.
                 let is_order = |found: &Damage| found.reason == DamageReason::OutOfOrder;
                 assert!(copied.damage().iter().all(is_order), "{name}: {:?}", copied.damage());
                 assert_eq!(copied.diagnostics(), [], "{name}");

@@ -235,8 +235,8 @@ fn an_unfinished_record_costs_itself_and_is_told() {
     }
 }
 
-/// A buffer in memory is dumped whole: behind the last record there are zeros. An id
-/// that the metadata lacks, as Zephyr's own lacked some, hides what follows, and only that.
+/// A buffer in memory is dumped completely: zeros follow the last record. An id that the metadata
+/// lacks, as Zephyr's own lacked some, hides the following content, and only that.
 #[test]
 fn zeros_behind_the_last_record_and_unknown_records_are_told_with_their_place() {
     for shape in [OLD, NEW] {

@@ -137,8 +137,8 @@ pub(crate) fn clause_text(clause: &Clause, event: &Event) -> String {
         Clause::Recv { channel, keys } => (format!("recv {channel}"), keys),
         Clause::Counter { field, name, keys } => {
             let field = &event.fields[*field].name;
-            // The name is said where it differs, and where it could not be told
-            // from the word that follows.
+            // The name is written if it differs, and if it could not be distinguished from the
+            // following word.
             let title = if name == field { String::new() } else { format!(" {name}") };
             (format!("counter {field}{title}"), keys)
         }

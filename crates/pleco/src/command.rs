@@ -35,8 +35,8 @@ impl From<String> for Failure {
 
 type Outcome = Result<(), Failure>;
 
-/// Runs the command with the arguments behind its name. `program` is what the
-/// user typed for it (`pleco`, `lat pleco`) and stands in messages.
+/// Runs the command with the arguments after its name. `program` is its name as typed by the user
+/// (`pleco`, `lat pleco`), for messages.
 ///
 /// Context: reads and writes files, standard input and outputs. A reader that
 /// closes standard output early is no failure.

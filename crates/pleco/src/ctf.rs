@@ -72,7 +72,7 @@ pub enum EnvValue {
     String(String),
 }
 
-/// Who writes a ring, which decides what the word behind `area_id` is.
+/// The writer of a ring, which determines the word after `area_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingKind {
     /// `cpu_id`
@@ -106,9 +106,8 @@ impl StreamClass {
 }
 
 impl TraceDescription {
-    /// A description of one schema at base id 16, with a clock in nanoseconds
-    /// since 1970 and a UUID made from the schema's hash: for looking at, and as a
-    /// template.
+    /// A description of one schema at base id 16, with a clock in nanoseconds since 1970 and a UUID
+    /// made from the schema's hash: to be read, and as a template.
     pub fn of_schema(schema: &Schema, byte_order: ByteOrder) -> TraceDescription {
         let mut uuid = [0; 16];
         uuid[..8].copy_from_slice(&schema.hash().to_be_bytes());
@@ -183,7 +182,7 @@ fn field_name(field: &Field) -> String {
     names::mangle(&field.name)
 }
 
-/// The name of the length in front of a sequence.
+/// The name of the length of a sequence.
 fn length_name(field: &Field) -> String {
     format!("_{}_length", field_name(field))
 }

@@ -136,7 +136,7 @@ pub struct Diagnostic {
     pub message: String,
     /// What was expected at the marked place; may be empty.
     pub label: String,
-    /// What to do, or where the other half of the problem stands.
+    /// Advice, or the position of the other half of the problem.
     pub notes: Vec<Note>,
     /// File as it was named to [`compile`](crate::compile).
     pub file: String,
@@ -268,7 +268,7 @@ impl Snippet {
     }
 }
 
-/// Names from the file stand in messages; this bounds what a hostile one costs.
+/// Names from the file appear in messages; this bounds the cost of a hostile one.
 fn shorten(text: String) -> String {
     const CHARS_MAX: usize = 300;
     match text.char_indices().nth(CHARS_MAX) {

@@ -77,7 +77,7 @@ struct Printer {
 impl Printer {
     fn unit(&mut self, unit: &Unit<'_>) {
         if unit.kind == UnitKind::Close {
-            // Remarks in front of the brace still belong to the body.
+            // Comments before the brace still belong to the body.
             self.remarks(unit, 4);
             self.is_in_body = false;
             self.line(0, &unit.print(0), &unit.trailing);

@@ -5,18 +5,18 @@
 /// A part of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Text that stands for itself; `%%` comes as the text `%`.
+    /// Literal text; `%%` yields the text `%`.
     Text(&'a str),
     /// A conversion, which takes the next field.
     Conversion(Conversion<'a>),
-    /// A `%` with something behind it that is no conversion here.
+    /// A `%` followed by something that is not a conversion here.
     Unusable(&'a str),
 }
 
 /// One conversion, like `%-08.3lx`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversion<'a> {
-    /// As it stands in the format.
+    /// Unchanged from the format.
     pub written: &'a str,
     /// The flags among `-+ #0'`.
     pub flags: &'a str,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where the fields of a record are (spec/ring-abi.md §3).
 //!
-//! A record is an 8-byte header at a multiple of 8, then the fields in order,
-//! each at its natural alignment. There is no padding behind the last field.
-//! The elements of a sequence follow its length at their own alignment, and that
-//! alignment takes place even if there are none.
+//! A record is an 8-byte header at a multiple of 8, then the fields in order, each at its natural
+//! alignment. There is no padding after the last field. The elements of a sequence follow its
+//! length at their own alignment, which applies even if there are none.
 
 use crate::schema::{Event, FieldType};
 

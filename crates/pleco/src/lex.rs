@@ -11,7 +11,7 @@ pub(crate) enum TokenKind {
     Identifier,
     Number,
     String,
-    /// One of `{ } ( ) [ ] , ; : = @ - < > .` or `<=`, told by its text.
+    /// One of `{ } ( ) [ ] , ; : = @ - < > .` or `<=`, identified by its text.
     Punctuation,
     End,
 }

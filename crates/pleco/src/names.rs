@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names in generated code: characters that other languages do not have are
-//! mangled, reserved words get a `_` behind them (spec/schema-language.md §8).
+//! Names in generated code: characters that other languages do not allow are mangled, reserved
+//! words get the suffix `_` (spec/schema-language.md §8).
 
 use crate::schema::{EnumType, Event, Schema};
 use std::collections::HashSet;
@@ -45,7 +45,7 @@ pub(crate) fn c_function(schema: &Schema, event: &Event) -> String {
     format!("lat_{}_{}", c_subsystem(subsystem), lower(&event.name))
 }
 
-/// `lat_schema_name`, the variable that stands for the schema.
+/// `lat_schema_name`, the variable of the schema.
 pub(crate) fn c_schema(schema: &Schema) -> String {
     format!("lat_schema_{}", lower(&schema.name))
 }

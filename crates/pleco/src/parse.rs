@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From tokens to the syntax tree: a recursive-descent parser that never gives
-//! up. After an error it goes on behind the next `,` or `}` or at the next
-//! `event` or `subsystem`, which are words that cannot be names.
+//! From tokens to the syntax tree: a recursive-descent parser that never gives up. After an error
+//! it continues after the next `,` or `}` or at the next `event` or `subsystem`, which are words
+//! that cannot be names.
 //!
 //! The grammar is spec/schema-language.md §3. No rule contains itself, so the
 //! depth of the call stack does not depend on the input.
@@ -220,7 +220,7 @@ impl<'s> Parser<'_, '_, 's> {
         false
     }
 
-    /// The `;` behind a definition. Where it is missing, the parser goes on as if it were there.
+    /// The `;` after a definition. If it is missing, the parser continues as if it were present.
     fn semicolon(&mut self, what: &str) {
         if self.eat(";") {
             return;
@@ -380,8 +380,7 @@ impl<'s> Parser<'_, '_, 's> {
         self.skip_definition();
     }
 
-    /// Goes to the next `subsystem`, or behind the next `;` outside of brackets,
-    /// or to the end.
+    /// Skips to the next `subsystem`, or past the next `;` outside brackets, or to the end.
     fn skip_definition(&mut self) {
         let mut depth = 0_usize;
         while !self.is_end() && !self.is_word("subsystem") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From the syntax tree to a checked schema: ids, types, clauses, names.
 //!
-//! Every check goes on after a finding, so that one run shows as much as
-//! possible; only a tree without errors becomes a [`Schema`].
+//! Every check continues after an error, so that one run reports as many as possible; only a tree
+//! without errors becomes a [`Schema`].
 
 mod clauses;
 mod format;
@@ -63,7 +63,7 @@ struct Resolver<'r, 's> {
     enum_names: HashMap<String, (usize, Span)>,
     /// Whether the named enums are used.
     uses: Vec<bool>,
-    /// Enums inside fields; they come behind the named ones at the end.
+    /// Enums inside fields; they follow the named ones at the end.
     inline_enums: Vec<EnumType>,
 }
 

@@ -101,7 +101,7 @@ pub enum FieldType {
         /// Number of elements, 1 to [`ARRAY_LENGTH_MAX`].
         length: u32,
     },
-    /// A number of elements that is told at run time: u32 count, then the elements.
+    /// A variable number of elements: u32 count, then the elements.
     Sequence(Scalar),
     /// Bytes up to a NUL, UTF-8 by intention.
     String,
@@ -250,7 +250,7 @@ macro_rules! annotations {
             /// All annotations.
             pub const ALL: &[Annotation] = &[$(Annotation::$name,)*];
 
-            /// The word behind the `@`.
+            /// The word after the `@`.
             pub fn word(self) -> &'static str {
                 match self { $(Annotation::$name => $word,)* }
             }
@@ -307,28 +307,28 @@ pub enum Clause {
     Begin {
         /// Name of the span, shared by all subsystems.
         span: String,
-        /// Fields that tell spans apart.
+        /// Key fields of the span.
         keys: Vec<usize>,
     },
     /// A span ends.
     End {
         /// Name of the span.
         span: String,
-        /// Fields that tell spans apart.
+        /// Key fields of the span.
         keys: Vec<usize>,
     },
     /// A message leaves.
     Send {
         /// Name of the channel.
         channel: String,
-        /// Fields that tell messages apart.
+        /// Key fields of the message.
         keys: Vec<usize>,
     },
     /// A message arrives.
     Recv {
         /// Name of the channel.
         channel: String,
-        /// Fields that tell messages apart.
+        /// Key fields of the message.
         keys: Vec<usize>,
     },
     /// A quantity has this value from now on.
@@ -337,14 +337,14 @@ pub enum Clause {
         field: usize,
         /// Name of the counter; by default the field's.
         name: String,
-        /// Fields that tell counters apart.
+        /// Key fields of the counter.
         keys: Vec<usize>,
     },
     /// Something is in this state from now on.
     State {
         /// The field that holds the state.
         field: usize,
-        /// Fields that tell apart what is in the state; without keys, the thread.
+        /// Key fields of the object in the state; without keys, the thread.
         keys: Vec<usize>,
     },
 }

@@ -6,7 +6,7 @@
 pub struct Span {
     /// Offset of the first byte.
     pub start: u32,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
@@ -42,8 +42,8 @@ impl Eq for Place {}
 pub(crate) struct Source<'a> {
     pub text: &'a str,
     line_starts: Vec<u32>,
-    /// Characters in front of every `STRIDE_BYTES`-th byte, so that a column
-    /// costs the same in a line of 16 MiB.
+    /// Characters before every `STRIDE_BYTES`-th byte, so that a column costs the same in a line of
+    /// 16 MiB.
     characters: Vec<u32>,
 }
 
@@ -75,8 +75,8 @@ impl<'a> Source<'a> {
         Place { line: index as u32 + 1, column: column + 1 }
     }
 
-    /// At most `chars_max` characters of the line that holds `offset`, beginning
-    /// not more than `back_max` characters in front of it; and how many are in front.
+    /// At most `chars_max` characters of the line that contains `offset`, beginning at most
+    /// `back_max` characters before it; and the number of characters before it.
     pub fn excerpt(&self, offset: u32, back_max: usize, chars_max: usize) -> (String, usize) {
         let (before, after) = self.text.split_at_checked(offset as usize).unwrap_or(("", ""));
         let mut back: Vec<char> =

@@ -45,8 +45,8 @@ const ASCII_NAMES: [(&str, u8); 34] = [
     ("SP", 32),
 ];
 
-/// The characters that a literal stands for. `literal` begins with its quote;
-/// the closing one may be missing (that was reported when it was read).
+/// The characters of a literal. `literal` begins with its quote; the closing one may be missing
+/// (that was reported when it was read).
 pub(crate) fn decode(literal: &str, span: Span, reporter: &mut Reporter<'_>) -> String {
     let mut out = String::new();
     let mut rest = literal.strip_prefix('"').unwrap_or(literal);
@@ -78,8 +78,8 @@ pub(crate) fn decode(literal: &str, span: Span, reporter: &mut Reporter<'_>) -> 
     out
 }
 
-/// Value and length of the escape behind a backslash; `None` when it is none.
-/// A gap and `\&` have no value.
+/// Value and length of the escape after a backslash; `None` if it is not one. A gap and `\&` have
+/// no value.
 fn escape(rest: &str) -> Option<(Option<char>, usize)> {
     let first = rest.chars().next()?;
     let simple = match first {
@@ -119,12 +119,12 @@ fn escape(rest: &str) -> Option<(Option<char>, usize)> {
     Some((Some(char::from_u32(value)?), prefix + digits))
 }
 
-/// The shortest literal of only ASCII characters that stands for `text`.
+/// The shortest literal of only ASCII characters with the value `text`.
 pub(crate) fn encode(text: &str) -> String {
     let mut out = String::from("\"");
     let mut ends_in_number = false;
     for c in text.chars() {
-        // `\&` keeps a digit from joining the escape in front of it.
+        // `\&` keeps a digit from joining the escape before it.
         if ends_in_number && c.is_ascii_hexdigit() {
             out.push_str("\\&");
         }

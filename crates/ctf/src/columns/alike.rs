@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Events of one class that follow each other.
 //!
-//! Where they are runs, each begins as far behind the one before as that behind the one before
-//! it. So nobody needs to wait for an id to know where the next event begins: it is read there,
-//! and its id is only compared. Recordings in which one class is most of what happened are walked
-//! twice as fast so.
+//! In a run, fixed-size events start at a constant stride. The position of the next event is
+//! therefore known before its id: it is read there, and its id is only compared. Recordings
+//! dominated by one class are walked twice as fast.
 
 use super::Batch;
 use super::walk::IN_ORDER;
@@ -77,7 +76,7 @@ impl Batch<'_> {
             let ahead = at + FURTHER_BYTES;
             fetched.step_by(LINE_BYTES).for_each(|line| fetch_ahead(bytes, ahead + line));
             for tick in ticks {
-                // SAFETY: so many steps fit before `inside`, each one longer than none.
+                // SAFETY: that number of steps fits before `inside`, each one of nonzero length.
                 let now = unsafe { usual.clock_of_same(bytes, at, id, clock) };
                 let Some(now) = now.filter(|&now| now >= clock) else { break 'same };
                 *tick = now;

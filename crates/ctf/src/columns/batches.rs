@@ -12,8 +12,7 @@ use crate::cursor::Cursor;
 use crate::plan::Leaf;
 use crate::reader::Reader;
 
-/// Makes batches of streams, one packet after the other, in the order of the
-/// streams.
+/// Makes batches of streams, packet by packet, in the order of the streams.
 pub struct Batches<'r, 'w> {
     reader: &'r Reader,
     wanted: &'w Wanted,
@@ -25,7 +24,7 @@ pub struct Batches<'r, 'w> {
     /// Of the cursor's stream class.
     ways: Ways<'r>,
     batch: Batch<'r>,
-    /// Whether an event of the stream could not be told in order: then others can not, either.
+    /// Whether an event of the stream could not be reported in order: then others cannot, either.
     is_disordered: bool,
     counted: CountedSoFar,
     damage: Vec<Damage>,
@@ -39,7 +38,7 @@ struct CountedSoFar {
 }
 
 impl CountedSoFar {
-    /// Whether steps hold so few events that these are told faster one by one: a batch costs
+    /// Whether steps hold so few events that reporting them one by one is faster: a batch costs
     /// about as much as ten.
     fn are_few(&self) -> bool {
         self.batches >= 64 && self.events < self.batches * 10
@@ -83,8 +82,7 @@ impl<'r, 'w> Batches<'r, 'w> {
         self.units = vec![unit].into_iter();
     }
 
-    /// The next batch; `None` behind the last. Batches without events are left
-    /// out.
+    /// The next batch; `None` after the last. Batches without events are omitted.
     ///
     /// Cost: proportional to the events of the batch and the wanted fields of
     /// them; no allocation once vectors have grown to the largest batch.

@@ -119,8 +119,7 @@ impl Bucket {
         self.len < self.open
     }
 
-    /// Makes room for an event that is wanted, and for so many marks of it, of at most
-    /// `limit` events.
+    /// Makes room for a requested event and its marks, of at most `limit` events.
     #[cold]
     #[inline(never)]
     pub fn open(&mut self, marks: usize, limit: usize) {
@@ -141,12 +140,12 @@ impl Bucket {
         self.open = 0;
     }
 
-    /// The marks of the events, of which each leaves so many.
+    /// The marks of the events, a fixed number for each.
     pub fn marks(&self, each: usize) -> &[u32] {
         self.marks.get(..self.len * each).unwrap_or(&[])
     }
 
-    /// The marks from those of the next event on, of which each leaves so many.
+    /// The marks from those of the next event on, a fixed number for each.
     #[inline(always)]
     pub fn next_marks(&mut self, each: usize) -> &mut [u32] {
         self.marks.get_mut(self.len * each..).unwrap_or(&mut [])
@@ -158,13 +157,13 @@ impl Bucket {
         self.others += count as u64;
     }
 
-    /// Times and places of up to so many events that may be added: see [`Bucket::add`].
+    /// Times and positions of up to this number of events that may be added: see [`Bucket::add`].
     pub fn spare(&mut self, most: usize) -> (&mut [u64], &mut [u32]) {
         let end = self.open.min(self.len.saturating_add(most)).max(self.len);
         (&mut self.ticks[self.len..end], &mut self.starts[self.len..end])
     }
 
-    /// Adds so many events that have been written there.
+    /// Adds this number of events, which have been written there.
     pub fn add(&mut self, count: usize) {
         self.len += count.min(self.open.saturating_sub(self.len));
     }

@@ -25,16 +25,16 @@ pub(super) struct Tally {
 type At = (usize, u64);
 
 impl<'r> Batch<'r> {
-    /// Counts events up to the end of the packet or, if [`Ways::counts`] says so, of those that
-    /// need not be told apart from the first.
+    /// Counts events up to the end of the packet or, if [`Ways::counts`] requests it, of those that
+    /// need not be distinguished from the first.
     pub(super) fn count(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
         self.last_tick = u64::MAX;
         while !self.count_straight(cursor, ways) && cursor.position < cursor.end {
-            // Before it is read nobody knows whether it is to be told apart.
+            // Before it is read it is unknown whether it must be distinguished.
             if self.counted_at.is_some() {
                 return;
             }
-            // Not as the steps expect: by bits, which also tells what is wrong.
+            // Not as the steps expect: by bits, which also finds the error.
             match cursor.decode() {
                 Ok(()) => {
                     self.row(cursor, ways);
@@ -56,8 +56,8 @@ impl<'r> Batch<'r> {
         }
     }
 
-    /// Counts events whose header is constant and whose body is straight, up to the first that
-    /// is not. Whether one follows that is to be told apart.
+    /// Counts events whose header is constant and whose body is straight, up to the first that is
+    /// not. Returns whether a following event must be distinguished.
     fn count_straight(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) -> bool {
         let plan = cursor.plan;
         let Some(header) = &plan.header else { return false };
@@ -170,8 +170,8 @@ impl<'r> Batch<'r> {
         (at, clock)
     }
 
-    /// The same where classes need not be told apart, and [`Ways::packed`]: all are told as of the
-    /// class of the first.
+    /// Variant for classes that need not be distinguished, and [`Ways::packed`]: all are counted as
+    /// of the class of the first.
     #[inline(never)]
     fn total(
         &mut self,
@@ -215,8 +215,7 @@ pub(super) fn usual_bounds<'r, const PACKED: bool>(
     stop: usize,
     at: usize,
 ) -> Option<(&'r [u8], usize, usize)> {
-    // Behind the last event of a packet there is no header: what is left there is told by who
-    // takes a closer look.
+    // After the last event of a packet there is no header: the detailed path reports the rest.
     let aligned = |at: usize| if PACKED { usual.aligned(at) } else { at };
     let end = match aligned(1) {
         1 => cursor.end_bytes,

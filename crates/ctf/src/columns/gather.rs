@@ -18,7 +18,7 @@ pub(super) struct Gathered {
     lengths: Pool<u32>,
 }
 
-/// Values of columns, one behind the other.
+/// Consecutive values of columns.
 #[derive(Default)]
 struct Pool<T> {
     /// As long as the longest batch; the first `used` are of this one.
@@ -27,7 +27,7 @@ struct Pool<T> {
 }
 
 impl<T: Copy + Default> Pool<T> {
-    /// Values of a column of so many events, to be written.
+    /// Values of a column of this number of events, to be written.
     fn take(&mut self, count: usize) -> &mut [T] {
         let first = self.used;
         self.used += count;
@@ -125,7 +125,7 @@ impl<'b> Marks<'b> {
         }
     }
 
-    /// The same of that mark and the one behind.
+    /// The same for that mark and the next one.
     #[inline(always)]
     fn pairs<T: Copy + Default>(self, out: &mut Pool<T>, read: impl Fn(usize, usize) -> T) {
         let out = out.take(self.marks.len() / self.stride);
@@ -134,8 +134,7 @@ impl<'b> Marks<'b> {
         }
     }
 
-    /// The bytes `at..at + N` behind the mark of each event; `None` if an event has not
-    /// so many.
+    /// The bytes `at..at + N` after the mark of each event; `None` if an event has fewer.
     #[inline(always)]
     fn arrays<const N: usize>(self, at: usize) -> Option<impl Fn(usize) -> &'b [u8; N]> {
         let tail = self.bytes.get(at..)?;
@@ -297,7 +296,7 @@ impl Gathered {
         }
     }
 
-    /// A column of so many events.
+    /// A column of this number of events.
     pub fn column<'b>(&'b self, index: usize, count: usize, bytes: &'b [u8]) -> Column<'b> {
         match self.columns[index] {
             Stored::Unsigned(first) => Column::Unsigned(self.unsigned.of(first, count)),
@@ -317,8 +316,8 @@ impl Gathered {
     }
 }
 
-/// How far it is from each place to the next, if that is always the same: then the places are
-/// the first and multiples of that behind it, the last one being the furthest.
+/// Distance from each position to the next, if it is constant: then the positions are the first and
+/// its multiples after it, and the last one is the furthest.
 fn step_of(places: &[u32]) -> Option<usize> {
     let (first, second) = (places.first()?, places.get(1)?);
     let step = second.checked_sub(*first)?;

@@ -17,10 +17,10 @@ use crate::plan::{Straight, Usual, fetch_ahead};
 
 /// What events of one class need.
 struct Lane<'r> {
-    /// Such that headers tell it in their short form.
+    /// Ids that headers contain in their short form.
     id: u64,
     class: u32,
-    /// Where a run begins: so many bytes behind the event, then back to what these bits leave.
+    /// Start of a run: this number of bytes after the event, then aligned down by these bits.
     reach: usize,
     mask: usize,
     /// Its length; no packet is longer than that of others.

@@ -11,8 +11,8 @@ use super::buckets::Buckets;
 use super::gather::Gathered;
 use super::{BATCH_EVENTS, Batch};
 
-/// What is kept for each of so many batches at most: columns of a full batch of usual events are
-/// less than half of this.
+/// Memory kept for each of at most this number of batches: columns of a full batch of usual events
+/// are less than half of this.
 const KEPT_BYTES: usize = 2 << 20;
 const KEPT: usize = 16;
 

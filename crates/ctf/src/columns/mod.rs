@@ -85,7 +85,7 @@ pub struct Batch<'r> {
     rhythm: Rhythm,
     /// Whether only the numbers of events are wanted.
     is_counted: bool,
-    /// Whether events are told in their order only, and which columns there are then.
+    /// Whether events are only reported in their order, and the columns in that case.
     is_in_order: bool,
     columns_in_order: usize,
     /// Classes that happened, in the order of their first event.
@@ -100,8 +100,8 @@ pub struct Batch<'r> {
     /// By id: what is being counted, and which ids they are.
     tallies: Vec<count::Tally>,
     tallied: Vec<u32>,
-    /// Of events that are counted by steps of time: when one of them happened, and the last
-    /// reading of the clock that need not be told apart from it.
+    /// For events counted by steps of time: the time of one of them, and the last reading of the
+    /// clock that need not be distinguished from it.
     counted_at: Option<Nanos>,
     last_tick: u64,
     rows: Vec<Row>,
@@ -206,8 +206,8 @@ impl<'r> Batch<'r> {
         Some(Fields::new(context, &self.packet_slots, self.bytes))
     }
 
-    /// How many events of each class happened, whatever was wanted of them:
-    /// class index and number, classes in the order of their first event.
+    /// Number of events of each class, regardless of the request: class index and number, classes
+    /// in the order of their first event.
     pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.seen.iter().map(|&class| (class, self.buckets.classes[class as usize].count()))
     }
@@ -222,7 +222,7 @@ impl<'r> Batch<'r> {
         })
     }
 
-    /// Number of events, whatever was wanted of them.
+    /// Number of events, regardless of the request.
     #[must_use]
     pub fn len(&self) -> usize {
         self.counts().map(|(_, count)| count as usize).sum()
@@ -351,7 +351,7 @@ impl<'b> ClassColumns<'b> {
     /// A column.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the index is out of range.
     #[must_use]
     pub fn column(&self, index: usize) -> Column<'b> {
         assert!(index < self.columns(), "columns:index: {index} of {}", self.columns());

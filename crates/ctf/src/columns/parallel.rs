@@ -19,8 +19,8 @@ use crate::reader::{Reader, Stream};
 /// costs nothing beside it.
 const UNIT_BYTES: u64 = 1 << 19;
 
-/// Of traces so small that pieces of that size would be few, pieces are smaller: so many of them
-/// end at about the same time on all cores, each large enough to be worth its handing out.
+/// In traces so small that pieces of that size would be few, pieces are smaller: this number of
+/// them end at about the same time on all cores, each large enough to be worth scheduling.
 const PIECES: u64 = 32;
 const LEAST_PIECE_BYTES: u64 = 1 << 16;
 
@@ -62,7 +62,7 @@ struct Shared<T> {
     /// Pieces whose results have been passed on.
     passed: usize,
     done: BTreeMap<usize, (T, Vec<Damage>)>,
-    /// Somebody has panicked: nobody waits any more.
+    /// A thread has panicked: no thread waits any more.
     broken: bool,
 }
 
@@ -77,16 +77,14 @@ impl<'r, 'w> Parallel<'r, 'w> {
         Self { at_any_size: true, ..self }
     }
 
-    /// Folds the batches of every piece of work into a value of its own with
-    /// `fold`, on any thread, and passes the values on to `pass` in the order of
-    /// streams and packets, on this thread, which folds, too. A piece is half a megabyte
-    /// of packets of one stream, less of small traces, or the whole stream if its packets
-    /// do not tell their time. Pieces do not depend on the number of threads. Returns the
-    /// damage inside packets.
+    /// Folds the batches of every piece of work into a value of its own with `fold`, on any thread,
+    /// and passes the values on to `pass` in the order of streams and packets, on this thread,
+    /// which folds, too. A piece is half a megabyte of packets of one stream, less of small traces,
+    /// or the whole stream if its packets do not contain their time. Pieces do not depend on the
+    /// number of threads. Returns the damage inside packets.
     ///
-    /// Cost: memory of one batch a thread, and of some values a thread that wait
-    /// to be passed on. No more threads than megabytes: starting one costs more than it
-    /// brings.
+    /// Cost: memory of one batch per thread, and of some values per thread that wait to be passed
+    /// on. No more threads than megabytes, because starting one costs more than it gains.
     pub fn fold<T: Default + Send>(
         &self,
         fold: impl Fn(&mut T, &Batch<'r>) + Sync,
@@ -153,7 +151,7 @@ impl<'r, 'w> Parallel<'r, 'w> {
             }
             let mut batches = Batches::of_units(self.reader, self.wanted, Vec::new());
             let mut guard = lock();
-            // What is there is passed on first, so that nobody waits for it.
+            // Available values are passed on first, so that no thread waits for them.
             while guard.passed < units.len() && !guard.broken {
                 let (index, next) = (guard.passed, guard.taken);
                 if let Some((value, mut found)) = guard.done.remove(&index) {
@@ -170,7 +168,7 @@ impl<'r, 'w> Parallel<'r, 'w> {
                     guard = lock();
                     guard.done.insert(next, result);
                 } else {
-                    // Who breaks tells it, and the scope passes the panic on.
+                    // A panicking thread sets this, and the scope passes the panic on.
                     guard = wait(guard);
                 }
             }
@@ -212,7 +210,7 @@ pub(crate) fn parts_of(reader: &Reader) -> Vec<Unit> {
     units(reader, UNIT_BYTES)
 }
 
-/// The same of so many bytes.
+/// Variant with a given number of bytes.
 fn units(reader: &Reader, unit_bytes: u64) -> Vec<Unit> {
     let mut units = Vec::new();
     for (index, stream) in reader.streams().iter().enumerate() {
@@ -225,8 +223,8 @@ fn units(reader: &Reader, unit_bytes: u64) -> Vec<Unit> {
     units
 }
 
-/// Where the packets of a stream can be cut apart: before one that tells the time
-/// it begins, for its first event may tell only the low bits.
+/// Positions at which the packets of a stream can be split: before a packet that contains its start
+/// time, because its first event may contain only the low bits.
 fn cut(
     stream: &Stream,
     has_clock: bool,

@@ -124,9 +124,9 @@ fn greatest(so_far: Time, next: Time) -> Option<Time> {
     next.map(|next| Some(so_far.map_or(next, |time| time.max(next))))
 }
 
-/// What a packet covers: to the end it tells, from the beginning it tells or the end of
-/// the one before. Some writers begin a packet later than its first event [barectf 2], so
-/// nobody knows when the first packet of a stream begins.
+/// The time that a packet covers: up to the end that it contains, from the start that it contains
+/// or the end of the previous one. Some writers start a packet later than its first event [barectf
+/// 2], so the start of the first packet of a stream is unknown.
 fn covered(reader: &Reader, stream: &Stream, number: usize) -> Interval {
     let nanos = |ticks: Option<Ticks>| reader.nanos(stream.class, ticks?);
     let packet = &stream.packets[number].packet;
@@ -185,8 +185,8 @@ fn fill(reader: &Reader, wanted: &Wanted) -> Wanted {
     filled
 }
 
-/// The packets of a unit that an interval touches. One that does not tell when it begins
-/// needs the one before.
+/// The packets of a unit that an interval touches. A packet that does not contain its start needs
+/// the previous one.
 fn inside(reader: &Reader, unit: &Unit, interval: Interval, pieces: &mut Vec<Unit>) {
     if interval == Interval::default() {
         return pieces.push(unit.clone());

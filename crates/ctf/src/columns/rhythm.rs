@@ -78,7 +78,7 @@ fn rhythm_of(order: &[u32]) -> Expected {
         before = (before << 2 ^ class as usize) % HISTORY;
         match counts.iter().position(|(known, _)| *known == class) {
             Some(at) => counts[at].1 += 1,
-            // Of so many classes none is frequent.
+            // Among this number of classes none is frequent.
             None if counts.len() == 4 * BRANCHES => return Expected::Any,
             None => counts.push((class, 1)),
         }

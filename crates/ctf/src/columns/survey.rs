@@ -17,8 +17,8 @@ pub fn survey(
     let mut wanted = Wanted::times(reader.trace());
     for (stream, class) in (0..).zip(&reader.trace().stream_classes) {
         let events = 0..class.event_classes.len() as u32;
-        // Where a closer look is taken at some, or events tell who wrote those behind them, their
-        // order is needed.
+        // If some events need the detailed path, or events contain the writer of the following
+        // ones, their order is needed.
         let plans = &reader.plan().streams[stream as usize].events;
         let names_writers = plans.iter().flatten().any(|plan| plan.names_writer);
         let only_ends = events.clone().all(|event| look(stream, event) == Look::Ends);

@@ -27,7 +27,7 @@ enum Next<'u> {
     Stop,
     /// More of the class of the event before.
     Alike(Alike<'u>),
-    /// An event that needs a closer look: its time, and the byte behind its header.
+    /// An event that needs the detailed path: its time, and the byte after its header.
     Look { stride: Stride, now: u64, behind: usize },
 }
 
@@ -49,7 +49,7 @@ impl<'r> Batch<'r> {
             if cursor.position >= cursor.end || full {
                 return;
             }
-            // Not as the steps expect: by bits, which also tells what is wrong.
+            // Not as the steps expect: by bits, which also finds the error.
             match cursor.decode() {
                 Ok(()) => self.row(cursor, ways),
                 Err(reason) => cursor.give_up(reason),
@@ -210,9 +210,8 @@ impl<'r> Batch<'r> {
         }
     }
 
-    /// Walks one event of any way: it begins at `begin` where the clock was `clock`,
-    /// its body is behind byte `at`. Returns where it ends; `None` if it is none that
-    /// can be walked.
+    /// Walks one event of any way: it begins at `begin` where the clock was `clock`, its body is
+    /// after byte `at`. Returns its end; `None` if it cannot be walked.
     #[inline(never)]
     pub(super) fn walk_event<const HOW: u8>(
         &mut self,
@@ -223,7 +222,7 @@ impl<'r> Batch<'r> {
         at: usize,
         now: u64,
     ) -> Option<usize> {
-        // Time that runs backwards is told by who reads rows.
+        // Time that runs backwards is reported by readers of rows.
         if now < clock {
             return None;
         }

@@ -15,8 +15,7 @@ pub(super) const BATCH_VALUES: usize = 1 << 20;
 pub(super) struct Ways<'r> {
     pub stream_class: Option<u32>,
     pub classes: Vec<Way<'r>>,
-    /// What follows the header, by id, as far as ids are small. Where none is told,
-    /// it is 0.
+    /// The content after the header, by id, as far as ids are small; 0 if none is known.
     pub strides: Vec<Stride>,
     /// Alignments in bytes, less one, of the same.
     pub masks: Vec<u32>,
@@ -27,10 +26,10 @@ pub(super) struct Ways<'r> {
     pub limit: usize,
     /// Whether anything but numbers of events is wanted.
     pub keeps: bool,
-    /// How events may be counted, if that may be told instead of what is wanted.
+    /// How events may be counted, if counts may replace the request.
     pub counts: Option<CountBy>,
-    /// Columns that are wanted of all events in their order, if they may be told so: then they
-    /// lie at the same place in all that are runs.
+    /// Requested columns of all events in their order, if that is permitted: they are then at the
+    /// same position in all runs.
     pub in_order: Option<Vec<&'r Leaf>>,
 }
 
@@ -145,7 +144,7 @@ impl<'r> Ways<'r> {
     }
 }
 
-/// The leaf of this index, if it is the same in all classes whose events may be told in order.
+/// The leaf of this index, if it is the same in all classes whose events may be reported in order.
 fn leaf_of_all<'r>(classes: &[Way<'r>], index: usize) -> Option<&'r Leaf> {
     let kept = classes.iter().filter(|way| way.keep).filter_map(|way| way.straight);
     let runs = kept.filter(|straight| straight.fixed.is_some());

@@ -23,7 +23,7 @@ struct Place<'r> {
 pub(crate) struct Read {
     pub(crate) ticks: Ticks,
     pub(crate) class_index: u32,
-    /// Bit behind it.
+    /// The bit after it.
     after: u64,
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a message quotes of metadata, cut before it is copied: names may have any
-//! length.
+//! Quotations of metadata in messages, cut before they are copied: names may have any length.
 
 use std::fmt::{self, Write as _};
 
 /// Bytes that a message quotes of one thing, at most.
 const QUOTED_BYTES: usize = 160;
 
-/// How something reads, up to so many bytes, and then `…`.
+/// A displayed value, up to this number of bytes, followed by `…` if cut.
 ///
 /// Cost: formatting ends where the text is cut.
 pub(crate) fn brief(thing: impl fmt::Display) -> String {

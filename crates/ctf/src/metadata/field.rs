@@ -252,7 +252,7 @@ pub struct VariantClass {
 pub struct OptionalClass {
     /// What may be there.
     pub class: FieldClass,
-    /// The field that tells.
+    /// The selector field.
     pub selector: Location,
     /// The values of it that mean yes.
     pub ranges: Option<Vec<Range>>,

@@ -45,8 +45,8 @@ pub(super) fn context(
     (Some(context), (!is_alone).then_some(payload))
 }
 
-/// Moves what stands in the environment under reserved names to where it
-/// belongs; names of threads and processes stay for [`names`].
+/// Moves values stored in the environment under reserved names to their fields; names of threads
+/// and processes remain for [`names`].
 pub(super) fn take(trace: &mut TraceClass) {
     let streams = &mut trace.streams;
     let name = &mut trace.name;

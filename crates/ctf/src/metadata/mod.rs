@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The metadata of a trace: from its text to typed classes.
 //!
-//! TSDL [CTF 1.8.3 §7] and the JSON of CTF 2 become the same [`TraceClass`];
-//! nothing behind this module knows which it was.
+//! TSDL [CTF 1.8.3 §7] and the JSON of CTF 2 become the same [`TraceClass`]; other modules do not
+//! distinguish them.
 //!
 //! A fault in one declaration costs that declaration only: it becomes a
 //! [`Diagnostic`], everything else stays.

@@ -22,9 +22,8 @@ pub struct Unpacked<'a> {
 
 /// Takes metadata out of its packets.
 ///
-/// A packet that is cut, compressed or encrypted ends the text there, with a
-/// diagnostic; a few bytes behind the last packet are passed over in silence
-/// as long as they are zero or less than a header.
+/// A packet that is cut, compressed or encrypted ends the text there, with a diagnostic; a few
+/// bytes after the last packet are ignored silently as long as they are zero or less than a header.
 pub fn unpack<'a>(bytes: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Unpacked<'a> {
     let magic = bytes.first_chunk::<4>();
     let little = match magic {

@@ -27,8 +27,7 @@ const CONTEXT: [(&str, Role); 6] = [
     ("events_discarded", Role::Discarded),
 ];
 
-/// Gives roles to the fields of a trace class made from TSDL, and clocks to its
-/// streams.
+/// Assigns roles to the fields of a trace class made from TSDL, and clocks to its streams.
 pub(super) fn assign(trace: &mut TraceClass, diagnostics: &mut Vec<Diagnostic>) {
     if let Some(header) = &mut trace.packet_header {
         uuid_as_bytes(header);
@@ -94,7 +93,7 @@ fn member(class: &mut FieldClass, name: &str, role: Role) {
     let found = Arc::make_mut(class).members.iter_mut().find(|member| *member.name == *name);
     if let Some(scalar) = found.and_then(|member| unsigned(&mut member.class)) {
         if role == Role::PacketEnd {
-            // The end of a packet is no reading to go on from.
+            // The end of a packet is not a reading to continue from.
             scalar.roles = Roles::default();
         }
         scalar.roles.insert(role);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Widths of numbers: which can be read, and what becomes of integers wider than any
-//! register.
+//! Widths of numbers: supported widths, and integers wider than any register.
 
 use std::sync::Arc;
 
@@ -14,8 +13,8 @@ pub(super) const WIDEST: u32 = 4096;
 /// Bits of the floating point format of the x87, whose leading digit is stored.
 pub(crate) const X87_BITS: u32 = 80;
 
-/// Whether floating point numbers of so many bits can be read: those of IEEE 754-2008
-/// table 3.5, and of the x87.
+/// Whether floating point numbers of this number of bits can be read: those of IEEE 754-2008 table
+/// 3.5, and of the x87.
 pub(super) fn is_known_real(bits: u32) -> bool {
     match bits {
         16 | 32 | 64 | X87_BITS => true,
@@ -32,8 +31,8 @@ pub(crate) fn is_odd_real(scalar: &Scalar) -> bool {
 /// Bits of a word.
 const WORD: u32 = 64;
 
-/// An integer over 64 bits as its words, each of which tells by its name the bit that it
-/// begins at: the number is the sum of `bits_N · 2^N`. The highest word has the sign.
+/// An integer over 64 bits as its words, each named after its first bit: the number is the sum of
+/// `bits_N · 2^N`. The highest word has the sign.
 ///
 /// So it is exact, takes the same bits, and needs nothing of the reader that a structure
 /// does not.

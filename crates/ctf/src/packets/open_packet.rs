@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Packets that were never closed. A producer writes the sizes of a packet when it closes it; one
-//! that was killed, or failed, leaves what it wrote when it opened it: all ones (libbabeltrace),
-//! zeros (those that reserve the place), or the size of the packet with a content of zero bits
-//! (barectf). Where the events of such a packet end, only the events can tell.
+//! that was killed, or failed, leaves the values from its opening: all ones (libbabeltrace), zeros
+//! (producers that reserve the space), or the size of the packet with a content of zero bits
+//! (barectf). Only the events determine where the events of such a packet end.
 
 use lateralis_model::DamageReason;
 use lateralis_units::Ticks;
@@ -44,7 +44,7 @@ impl Scanner<'_> {
             (Some(packet), _) if is_unwritten(packet) => Some(OpenSize::Unknown),
             (None, Some(content)) if is_unwritten(content) => Some(OpenSize::Unknown),
             (Some(packet), Some(content)) if packet % 8 == 0 && is_unwritten(content) => {
-                // A content that is smaller than its packet is one, whatever its bits.
+                // A content that is smaller than its packet is valid, whatever its bits.
                 let is_written = content > 0 && content <= packet;
                 (!is_written).then_some(OpenSize::Bits(packet))
             }
@@ -52,8 +52,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// The packet at the start of `rest`, whose context has just been read: with the events that
-    /// can be decoded. Its damage is always told.
+    /// The packet at the start of `rest`, whose context has just been read, with its decodable
+    /// events. Its damage is always reported.
     ///
     /// Cost: linear in the bytes of the packet.
     pub(super) fn open_packet(
@@ -110,7 +110,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// Whether header and context of a packet can be read here, and tell sizes that are possible.
+    /// Whether header and context of a packet can be read here, and contain possible sizes.
     fn has_sizes_that_fit(&self, bytes: &[u8]) -> bool {
         let end = bytes.len() as u64 * 8;
         let mut machine = Machine::new(self.plan.registers);
@@ -161,13 +161,13 @@ impl Scanner<'_> {
 
 /// What is known about the events of a packet that was never closed.
 struct OpenEvents {
-    /// Bit behind the last one.
+    /// The bit after the last one.
     end_bit: u64,
     /// Clock at the last one, if there is any.
     last: Option<u64>,
 }
 
-/// The bit behind the event at this bit, if there is one that can be decoded.
+/// The bit after the event at this bit, if there is a decodable one.
 fn event(plan: &StreamPlan, machine: &mut Machine, bytes: &[u8], position: u64) -> Option<u64> {
     let end = bytes.len() as u64 * 8;
     machine.clear();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets in which everything is as it should be, of traces whose packet headers have a constant
-//! layout. Whatever is not is left to the [`Scanner`](super::Scanner), which also says what is
-//! wrong.
+//! Packets without irregularities, in traces whose packet headers have a constant layout. All
+//! others are left to the [`Scanner`](super::Scanner), which also reports errors.
 
 use lateralis_model::{FieldKind, Member, Packet, Trace, Uuid};
 use lateralis_units::{CpuId, Ticks};
@@ -39,7 +38,7 @@ impl Quick {
         Some(Self { header, streams })
     }
 
-    /// The packet at the start of `rest`, behind which there may be more: `length` bytes in all.
+    /// The packet at the start of `rest`, which may be followed by more: `length` bytes in total.
     pub fn packet(
         &self,
         (file, offset_bytes): (u32, u64),

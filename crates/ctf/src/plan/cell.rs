@@ -14,15 +14,15 @@ use super::load::{Form, Load};
 use super::straight::{Leaf, What};
 use super::zeros::{ZEROS_BLOCK, first_zero_of, text_length};
 
-/// Cells are read by this number. How many there are is not to be guessed of events in no
-/// order; that they are at most so many is, for most events. A few more that are thrown away
-/// take less than a wrong guess.
+/// Cells are read in groups of this number. The exact number is unpredictable for events in no
+/// order, but it is at most this for most events. Discarding a few takes less time than a wrong
+/// prediction.
 const TOGETHER: usize = 2;
 
 /// Cells that are read together.
 pub type Cells = [Cell; TOGETHER];
 
-/// Bytes behind a run that reading its cells may look at.
+/// Bytes after a run that reading its cells may access.
 pub const CELL_MARGIN: usize = ZEROS_BLOCK;
 
 /// How to read one leaf of a run.
@@ -52,7 +52,7 @@ enum Kind {
 }
 
 impl Cell {
-    /// The cell of a leaf with its index, in a run of so many bytes.
+    /// The cell of a leaf with its index, in a run of this number of bytes.
     fn of(leaf: &Leaf, index: u32, run_bytes: u32) -> Self {
         let other = Self { size: index, kind: Kind::Other, ..NOTHING };
         let cell = match leaf.what {
@@ -89,8 +89,8 @@ const NOTHING: Cell = Cell {
     kind: Kind::Number,
 };
 
-/// Appends the cells of a run of so many bytes, which has these of the event's leaves. Returns
-/// where they are.
+/// Appends the cells of a run of this number of bytes, which contains these of the event's leaves.
+/// Returns their positions.
 pub fn add_cells(
     all: &mut Vec<Cells>,
     leaves: &[Leaf],
@@ -131,8 +131,8 @@ pub unsafe fn push_cells(
             // SAFETY: room for all cells was reserved, and each takes one slot of it.
             let slot = unsafe { &mut *next };
             next = next.wrapping_add(1);
-            // SAFETY: a cell begins at most where its run ends [`Cell::of`], and as the
-            // caller says there are CELL_MARGIN bytes behind.
+            // SAFETY: a cell begins at most where its run ends [`Cell::of`], and the caller
+            // guarantees CELL_MARGIN bytes after it.
             unsafe { push_cell(run, base, cell, slot) };
             if cell.kind == Kind::Other {
                 *slot = other(&leaves[cell.size as usize], bytes, base);

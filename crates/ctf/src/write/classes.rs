@@ -19,7 +19,7 @@ use crate::packets::LOSS_CAUSES;
 /// thread and CPU.
 const LOOK_AHEAD: usize = 4096;
 
-/// Names of fields that tell a thread.
+/// Names of fields that contain a thread.
 const THREAD_FIELDS: [&str; 6] = ["pid", "tid", "vpid", "vtid", "_vpid", "_vtid"];
 
 /// Numbers left for classes that need a second layout.
@@ -364,7 +364,7 @@ fn unique(ids: impl Iterator<Item = u64>) -> Vec<u64> {
     if different.len() == ids.len() { ids } else { (0..ids.len() as u64).collect() }
 }
 
-/// Names of clocks that can stand in a path.
+/// Names of clocks that are valid in a path.
 fn clock_names(trace: &Trace, dropped: &mut Dropped) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut name = |clock: &lateralis_model::Clock| {

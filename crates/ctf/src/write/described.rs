@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What metadata says of a written trace, whatever its version.
+//! The metadata of a written trace, independent of the version.
 
 use lateralis_model::{EnvValue, EventClass, Trace};
 

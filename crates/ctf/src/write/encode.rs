@@ -45,7 +45,7 @@ impl Values<'_> {
 pub(super) struct Encoder {
     /// The packet so far.
     pub out: Vec<u8>,
-    /// Where the packet ends inside a byte: at this byte, without so many bits.
+    /// End of a packet inside a byte: at this byte, minus this number of bits.
     odd: (usize, u32),
     /// Numbers of the structures around that others may refer to.
     seen: Vec<i128>,
@@ -81,7 +81,7 @@ impl Encoder {
         self.odd = (0, 0);
     }
 
-    /// Continues behind bytes that were content before.
+    /// Continues after bytes that were content before.
     pub fn append(&mut self, bytes: &[u8], unused_bits: u32) {
         self.out.extend_from_slice(bytes);
         self.odd = (self.out.len(), unused_bits);

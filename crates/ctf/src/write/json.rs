@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Metadata of CTF 2: JSON texts, each behind a record separator
-//! [CTF2-SPEC-2.0 §5, RFC 7464].
+//! Metadata of CTF 2: JSON texts, each preceded by a record separator [CTF2-SPEC-2.0 §5, RFC 7464].
 
 use std::fmt::Write as _;
 use std::io;
@@ -273,7 +272,7 @@ fn variant(name: &str, options: &[Written], tag: &Tag, around: &[Written]) -> St
     )
 }
 
-/// `static` or `dynamic`, and where the length stands.
+/// `static` or `dynamic`, and the location of the length.
 fn sized(name: &str, length: &Length, around: &[Written]) -> (&'static str, String) {
     let field = match length {
         Length::Fixed(length) => return ("static", format!(",\"length\":{length}")),

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How the classes of a model lie in the packets that are written.
 //!
-//! Every field begins at a byte and is little-endian: so a copy of bytes is
-//! nearly always all there is to do. The model does not say where the length of
-//! an array or the choice of a variant stands. Where a field of the same
-//! structure looks like it, it is used and checked with every value; else a
-//! field is added, whose name the reader knows and hides.
+//! Every field begins at a byte and is little-endian, so that writing is nearly always a copy of
+//! bytes. The model does not contain the location of the length of an array or of the selector of a
+//! variant. If a field of the same structure looks like it, it is used and checked with every
+//! value; otherwise a field is added, whose name the reader knows and hides.
 
 use lateralis_model::{
     Dropped, Encoding, FieldClass, FieldKind, IntegerClass, Label, Member, Range, Scalar,
@@ -146,7 +145,7 @@ impl Node {
     }
 }
 
-/// Bytes of the tag of a variant of so many options.
+/// Bytes of the tag of a variant of this number of options.
 pub(super) fn tag_bytes(options: usize) -> usize {
     if options <= 1 << 8 { 1 } else { 4 }
 }
@@ -366,7 +365,7 @@ impl<'a> Maker<'a> {
 /// The name of an option and the values that choose it.
 type Chosen = (String, Vec<Range>);
 
-/// What stands before a field in its structure.
+/// The prefix of a field in its structure.
 struct Before<'a> {
     members: &'a [Member],
     name: &'a str,

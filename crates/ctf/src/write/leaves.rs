@@ -24,10 +24,10 @@ pub(super) enum Leaf {
     Bits { bits: u32 },
     /// Text that is UTF-8.
     Text,
-    /// Bytes behind their number.
+    /// Bytes preceded by their number.
     Blob,
-    /// Numbers of so many bytes that lie as they are to lie: as many as the class
-    /// says, or behind their number.
+    /// Numbers of this number of bytes that are copied unchanged: as many as the class specifies,
+    /// or preceded by their number.
     Numbers { bytes: u32, fixed: Option<u64> },
     /// Nothing is written.
     Skip,

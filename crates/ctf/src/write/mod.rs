@@ -11,9 +11,8 @@
 //! Metadata comes last, when it is known which layouts the events needed.
 //! Memory is bounded by streams times packet size, and by the classes.
 //!
-//! Packets of a source that has packets are kept; others end at
-//! [`Options::packet_bytes`], and where a loss begins or ends, so that each loss
-//! is told in its interval.
+//! Packets of a source that has packets are kept; others end at [`Options::packet_bytes`], and
+//! where a loss begins or ends, so that each loss is reported in its interval.
 //!
 //! ```
 //! use lateralis_ctf::write::{self, Files, Options};
@@ -79,8 +78,7 @@ pub enum Version {
 pub struct Options {
     /// The version.
     pub version: Version,
-    /// Packets end when they are this large, in bytes; a single event may be
-    /// larger.
+    /// Size at which packets end, in bytes; a single event may be larger.
     pub packet_bytes: usize,
     /// Added to what the source says about itself.
     pub environment: Vec<(String, EnvValue)>,
@@ -108,9 +106,9 @@ pub struct Report {
 
 /// Writes all of `source`.
 ///
-/// What the source could not read is told in [`Report::damage`], counted in
-/// [`Report::dropped`], and noted in the environment of the copy as `damage_1`
-/// and so on: a copy never looks more complete than its source.
+/// Unreadable parts of the source are listed in [`Report::damage`], counted in [`Report::dropped`],
+/// and noted in the environment of the copy as `damage_1` and so on: a copy never looks more
+/// complete than its source.
 ///
 /// Cost: linear in the events; memory as the module says.
 ///

@@ -39,7 +39,7 @@ pub(super) fn identifier(name: &str) -> (String, bool) {
     if text.is_empty() { ("unnamed".to_owned(), true) } else { (text, changed) }
 }
 
-/// `name` as a word that may stand alone: not beginning with a digit.
+/// `name` as an identifier: not beginning with a digit.
 pub(super) fn word(name: &str) -> (String, bool) {
     let (text, changed) = identifier(name);
     if text.starts_with(|c: char| c.is_ascii_digit()) {

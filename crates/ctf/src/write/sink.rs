@@ -76,7 +76,7 @@ impl Sink for Files {
     }
 }
 
-/// Metadata are given to a sink in pieces of about so many bytes.
+/// Metadata are passed to a sink in pieces of about this number of bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Gives what has been gathered to a sink, once that is much.

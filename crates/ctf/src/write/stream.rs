@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One stream on its way out: the packet that is being filled, and the losses
-//! that later packets must tell.
+//! One stream being written: the packet that is being filled, and the losses that later packets
+//! must report.
 
 use std::collections::VecDeque;
 use std::io;
@@ -85,7 +85,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A stream that lost so much; `losses` are all of it.
+    /// A stream with losses; `losses` are all of them.
     pub fn new(
         class: usize,
         number: u32,
@@ -134,7 +134,7 @@ impl Stream {
             let origin = Origin::of(event.packet);
             let large = self.encoder.out.len() >= shared.packet_bytes
                 && (origin.size_bytes == 0 || origin.size_bytes > KEPT_PACKET_BYTES);
-            // Times are told by 48 bits of which any number may overflow once.
+            // Times have 48 bits, of which any number may overflow once.
             let far = ticks < self.last_ticks || ticks - self.last_ticks >= 1 << 47;
             if open.origin != origin {
                 let end = open.origin.end;
@@ -148,8 +148,8 @@ impl Stream {
         }
         let wrote = event.writer.is_some();
         if lateralis && self.had_writer && !wrote {
-            // The next packet does not go on where the last one ended, or the
-            // reader would take its last writer for that of this event.
+            // The next packet must not continue where the last one ended, or the reader would
+            // attribute this event to its last writer.
             if self.open.is_some() {
                 self.close(None, shared, sink)?;
             }
@@ -173,7 +173,7 @@ impl Stream {
         self.last_ticks = begin;
         // Packets that are missing lie before this one.
         let time = event.map_or(Nanos(i64::MAX), |event| event.time);
-        // Without a clock nobody knows where; a gap needs a packet before it.
+        // Without a clock the position is unknown; a gap needs a packet before it.
         let place = shared.clock.is_some() || self.packets > 0;
         while let Some(at) = self.losses.iter().position(|loss| {
             let due = loss.interval.end.is_none_or(|end| end <= time);
@@ -321,8 +321,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends packets at the edges of losses that lie before `until`, so that
-    /// each loss is told by a packet that ends when it does.
+    /// Ends packets at the edges of losses before `until`, so that each loss is reported by a
+    /// packet that ends with it.
     fn edges(
         &mut self,
         until: Option<Nanos>,
@@ -432,7 +432,7 @@ impl Stream {
             (Some(clock), Some(start)) => ticks_at(clock, start),
             _ => 0,
         };
-        // Losses of which nobody knows when they ended.
+        // Losses whose end is unknown.
         if !self.losses.is_empty() || self.packets == 0 && self.open.is_none() {
             self.count(None);
             let at = self.last_end.unwrap_or(start);

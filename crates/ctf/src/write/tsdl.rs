@@ -273,7 +273,7 @@ fn specifier(out: &mut String, name: &str, node: &Node, around: &[Written], dept
             indent(out, depth);
             out.push('}');
         }
-        // Brackets are written behind the name, and what is skipped not at all.
+        // Brackets are written after the name, and skipped fields not at all.
         Node::Array { .. } | Node::Skip(_) => {}
     }
 }

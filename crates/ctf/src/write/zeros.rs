@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Values for fields of which nobody knows any: a packet that the source has no
-//! event of still has a context.
+//! Values for fields without a known value: a packet without an event in the source still has a
+//! context.
 
 use lateralis_model::{Encoding, Slot};
 
@@ -64,7 +64,7 @@ impl Encoder {
                 self.out.extend_from_slice(&0u32.to_le_bytes());
                 0
             }
-            // The field that tells is zero as well.
+            // The selector field is zero as well.
             Length::Reused { .. } => 0,
         }
     }

@@ -81,7 +81,7 @@ fn is_special(target: &Path) -> bool {
 /// The names of the complete temporary file and of its target. Its rights are those of the target,
 /// if there is one.
 fn write_beside(target: &Path, text: &str) -> io::Result<(PathBuf, PathBuf)> {
-    // The file behind a link is meant, not the link.
+    // The target of the link is used, not the link.
     let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let temporary = target.with_file_name(format!(".{name}.{}.new", std::process::id()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! CTF 1.8 metadata: the Trace Stream Description Language [CTF 1.8.3 §7].
 //!
-//! Payload fields have a `_` in front of their names, which readers take away
-//! [CTF 1.8.3 §7.3.1]: so a field can be called `event` or `string`.
+//! Payload fields have a leading `_` in their names, which readers remove [CTF 1.8.3 §7.3.1], so
+//! that a field can be called `event` or `string`.
 
 use super::{
     ByteOrder, EnvValue, PACKET_CONTEXT, TraceDescription, base, context_member, events,

@@ -28,7 +28,7 @@ pub fn ctf2(trace: &TraceDescription) -> String {
             fragments.push(event_class(id, stream.id, schema, event, order));
         }
     }
-    // A record separator in front of each text, a line end behind it [RFC 7464 §2.2].
+    // A record separator before each text, a line feed after it [RFC 7464 §2.2].
     fragments.iter().map(|fragment| format!("\u{1e}{}\n", fragment.compact())).collect()
 }
 

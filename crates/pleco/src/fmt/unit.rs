@@ -53,11 +53,11 @@ pub(super) enum UnitKind {
 #[derive(Debug)]
 pub(super) struct Unit<'a> {
     pub kind: UnitKind,
-    /// Comments in front of it, each on lines of its own.
+    /// Comments before it, each on lines of its own.
     pub leading: Vec<Piece<'a>>,
     /// Its tokens, and comments between them.
     pub pieces: Vec<Piece<'a>>,
-    /// Comments behind it on the same line.
+    /// Comments after it on the same line.
     pub trailing: Vec<Piece<'a>>,
 }
 
@@ -66,8 +66,8 @@ fn is_word(piece: &Piece<'_>, word: &str) -> bool {
 }
 
 impl<'a> Unit<'a> {
-    /// The next unit and how many pieces it took. `carried` holds comments that
-    /// stood inside the last unit, but have to come behind it.
+    /// The next unit and the number of its pieces. `carried` holds comments from inside the last
+    /// unit that must follow it.
     pub fn take(
         pieces: &[Piece<'a>],
         is_in_body: bool,
@@ -256,7 +256,7 @@ fn event_length(pieces: &[Piece<'_>]) -> (usize, bool) {
     (pieces.len(), false)
 }
 
-/// A comma in front of a closing bracket is only written at the end of a line.
+/// A comma before a closing bracket is only written at the end of a line.
 fn without_last_commas<'a>(pieces: &[Piece<'a>]) -> Vec<Piece<'a>> {
     let is_last = |i: usize| {
         pieces[i].text == ","
@@ -293,7 +293,7 @@ fn needs_blank(tokens: &[&str], i: usize) -> bool {
     }
     match tokens[i] {
         "," | ";" | ")" | "]" | "." => false,
-        // The container of an enum stands apart, the type of a field does not.
+        // The container of an enum is separated by blanks, the type of a field is not.
         ":" => {
             let is_definition = tokens[0] == "enum" && i == 2;
             let is_inline = previous == "enum"

@@ -10,7 +10,7 @@ use crate::names;
 use crate::schema::{Clause, Event, FieldType, Integer, Pairing, Scalar, Schema};
 use std::fmt::Write;
 
-/// Payloads of at most so many words are passed as words.
+/// Payloads of at most this number of words are passed as words.
 pub(super) const WORDS_MAX: u32 = 16;
 
 pub(super) fn event_functions(out: &mut String, schema: &Schema, event: &Event) {

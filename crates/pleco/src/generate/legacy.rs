@@ -23,7 +23,7 @@ pub fn legacy_header(schema: &Schema, stem: &str) -> String {
     format!("#ifndef {guard}\n#define {guard}\n\n{macros}\n#endif // {guard}\n")
 }
 
-/// The macros for subsystems and events, a blank line behind each subsystem.
+/// The macros for subsystems and events, a blank line after each subsystem.
 pub(super) fn macros(schema: &Schema) -> String {
     let mut out = String::new();
     for subsystem in &schema.subsystems {

@@ -145,7 +145,7 @@ fn budgets(out: &mut String, schema: &Schema) {
     out.push('\n');
 }
 
-/// Text that may stand in a cell: no bars, no markup, no line ends.
+/// Text that is valid in a cell: no bars, no markup, no line feeds.
 fn cell(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

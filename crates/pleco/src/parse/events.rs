@@ -70,7 +70,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// The comma between events; behind the last one it may be missing.
+    /// The comma between events; after the last one it may be missing.
     fn after_event(&mut self) {
         if self.eat(",") || self.is_punctuation("}") {
             return;
@@ -95,7 +95,7 @@ impl Parser<'_, '_, '_> {
         self.eat(",");
     }
 
-    /// Something that is no clause stands behind an event.
+    /// Something that is not a clause follows an event.
     fn unexpected_in_event(&mut self) {
         let span = self.span();
         if self.is_identifier() {
@@ -208,9 +208,9 @@ impl Parser<'_, '_, '_> {
         Some(Name { text: self.reporter.source.slice(token.span).to_owned(), span: token.span })
     }
 
-    /// Fields one behind the other, or with commas. A comma belongs to the keys
-    /// only if a name follows that does not begin an event; behind a comma, a
-    /// word like `state` is a field, otherwise a clause.
+    /// Consecutive fields, or fields with commas. A comma belongs to the keys only if a name
+    /// follows that does not begin an event; after a comma, a word like `state` is a field,
+    /// otherwise a clause.
     fn keys(&mut self) -> Vec<Name> {
         let mut keys: Vec<Name> = self.reference("a field").into_iter().collect();
         loop {

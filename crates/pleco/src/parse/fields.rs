@@ -8,7 +8,7 @@ use crate::syntax::{
 };
 
 impl Parser<'_, '_, '_> {
-    /// `( name: type @annotation, … )`; a comma behind the last field is allowed.
+    /// `( name: type @annotation, … )`; a comma after the last field is allowed.
     pub(super) fn field_list(&mut self) -> Vec<FieldDefinition> {
         let open = self.bump().span;
         let mut fields = Vec::new();
@@ -98,7 +98,7 @@ impl Parser<'_, '_, '_> {
         let ty = if self.eat(";") {
             let length = self.integer("the number of elements");
             if length.is_none() && self.text_at(self.at + 1) == "]" {
-                // Something else stands there in place of a number.
+                // Something else is in the place of a number.
                 self.bump();
             }
             TypeExpression::Array(element, length)
@@ -109,7 +109,7 @@ impl Parser<'_, '_, '_> {
         ty
     }
 
-    /// Behind a nested array type, whatever is in it.
+    /// Past a nested array type with any content.
     fn skip_nested(&mut self) {
         let mut depth = 0_usize;
         while !self.is_end() && !self.is_word("event") && !self.is_word("subsystem") {
@@ -139,8 +139,7 @@ impl Parser<'_, '_, '_> {
         Some(ElementExpression::Named(Name { text, span: token.span }))
     }
 
-    /// `: container { A, B = 5 }`, behind the word `enum` and a name; and whether it
-    /// is closed.
+    /// `: container { A, B = 5 }`, after the word `enum` and a name; and whether it is closed.
     pub(super) fn enum_body(&mut self) -> Option<(EnumBody, bool)> {
         let mut container = None;
         if self.eat(":") {

@@ -118,7 +118,7 @@ fn keys_of<'a>(event: &'a Event, name: &str, kind: ClauseKind) -> Vec<&'a Field>
     keys.map_or_else(Vec::new, |keys| keys.iter().map(|key| &event.fields[*key]).collect())
 }
 
-/// Numbers compare with numbers whatever their width; text only with text.
+/// Numbers match numbers of any width; text matches only text.
 fn is_comparable(a: &Field, b: &Field) -> bool {
     let is_text = |field: &Field| field.ty == FieldType::String;
     is_text(a) == is_text(b)

@@ -14,14 +14,14 @@ use crate::syntax::{
     TypeExpression,
 };
 
-/// What fits into the smallest packet (4096 bytes) behind its header (128), the
-/// writer record (16), the unused tail (8) and the record's own header (8).
+/// Bytes that fit into the smallest packet (4096 bytes) after its header (128), the writer record
+/// (16), the unused tail (8) and the record's own header (8).
 const PAYLOAD_BYTES_SMALL: u32 = 4096 - 128 - 16 - 8 - 8;
 
 /// Until the number of named enums is known, enums inside fields have indices from here.
 const INLINE: usize = 1 << 32;
 
-/// Puts the enums from inside fields behind the named ones and corrects the indices.
+/// Moves the enums from inside fields after the named ones and corrects the indices.
 pub(super) fn append_inline_enums(schema: &mut Schema, inline: Vec<EnumType>) {
     let named_count = schema.enums.len();
     schema.enums.extend(inline);

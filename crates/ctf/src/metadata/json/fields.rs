@@ -77,7 +77,7 @@ pub(super) fn labels(class: &Object, key: &str) -> Parsed<Vec<Label>> {
     object(mappings)?.iter().map(label).collect()
 }
 
-/// Extensions may change how bits lie in packets: what has one that is not known is not
+/// Extensions may change the layout of bits in packets: classes with an unknown extension are not
 /// read.
 ///
 /// # Errors

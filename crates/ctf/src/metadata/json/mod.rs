@@ -57,7 +57,7 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass
                         messages.into_iter().for_each(|message| report(line, 1, message));
                     }
                 }
-                // Behind a syntax error there is no telling where JSON goes on.
+                // After a syntax error the position at which JSON continues is unknown.
                 Some(Err(error)) => {
                     let first = error.line() <= 1;
                     let column = error.column() + if first { tidied.column } else { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rules of CTF 2 about whole classes: where a role may stand, and that no value chooses
-//! two options.
+//! Rules of CTF 2 about whole classes: permitted positions of roles, and that no value selects two
+//! options.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ fn allowed(scope: Scope) -> &'static [Role] {
     }
 }
 
-/// Takes away the roles that mean nothing where they stand, and tells of them: a time
-/// stamp in a payload must not set the clock of the stream.
+/// Removes roles at positions where they have no meaning, with a diagnostic: a time stamp in a
+/// payload must not set the clock of the stream.
 pub(super) fn keep_roles(class: &mut FieldClass, scope: Scope, faults: &mut Vec<String>) {
     // A class without such roles stays shared.
     if may_stay(class, scope) {
@@ -97,7 +97,7 @@ fn may_stay(class: &FieldClass, scope: Scope) -> bool {
     }
 }
 
-/// Those of `roles` that an integer of so many bits may have; `None` for what is no
+/// Those of `roles` that an integer of this number of bits may have; `None` for anything but an
 /// integer ≥ 0, 0 bits for any number of them.
 fn kept(roles: Roles, scope: Scope, bits: Option<u32>, faults: &mut Vec<String>) -> Roles {
     let mut out = Roles::default();

@@ -10,7 +10,7 @@ use super::types::Value;
 use super::words::truth;
 use super::{Parsed, Parser};
 
-/// What stands on one line of a block.
+/// The content of one line of a block.
 enum Entry {
     /// `key = value`
     Value(Value),

@@ -32,7 +32,7 @@ pub enum Token<'a> {
     Mark(&'static str),
 }
 
-/// A word and where it stands.
+/// A word and its position.
 #[derive(Debug, Clone)]
 pub struct Placed<'a> {
     /// The word.
@@ -59,7 +59,7 @@ impl<'a> Lexer<'a> {
         Self { text, offset: 0 }
     }
 
-    /// Byte behind the last word that was taken.
+    /// The byte after the last consumed word.
     pub fn offset(&self) -> usize {
         self.offset
     }

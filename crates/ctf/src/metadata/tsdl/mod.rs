@@ -104,7 +104,7 @@ struct Parser<'a, 'd> {
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
-/// Why a declaration cannot be read; the place is where the parser stands.
+/// Reason why a declaration cannot be read; the position is that of the parser.
 type Parsed<T> = Result<T, String>;
 
 impl<'a> Parser<'a, '_> {
@@ -173,8 +173,8 @@ impl<'a> Parser<'a, '_> {
         self.report(self.next.saturating_sub(1), message);
     }
 
-    /// One top-level declaration. After a fault the parser goes on behind the
-    /// declaration's semicolon.
+    /// One top-level declaration. After a fault the parser continues after the declaration's
+    /// semicolon.
     fn statement(&mut self) {
         let start = self.next;
         let scopes = self.scopes.len();

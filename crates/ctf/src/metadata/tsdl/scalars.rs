@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Attributes that nobody knows change nothing that could be read.
+    /// Unknown attributes do not change anything that can be read.
     fn unknown_attribute(&mut self, key: &str, of: &str) {
         let key = brief(key);
         self.report(self.next, format!("unknown attribute `{key}` of {of}; it is passed over"));

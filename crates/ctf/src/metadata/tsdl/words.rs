@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Words that stand behind `=` in TSDL [CTF 1.8.3 §4.1, §7.3.2, §8].
+//! Words after `=` in TSDL [CTF 1.8.3 §4.1, §7.3.2, §8].
 
 use std::sync::Arc;
 
