@@ -39,8 +39,8 @@ pub trait Bytes: AsRef<[u8]> + Send + Sync {
         let _ = range;
     }
 
-    /// Copies what stands from `offset` on, where that is cheaper than to look at it in place;
-    /// how many bytes of `into` are filled. 0: look at it in place.
+    /// Copies the bytes from `offset` on, if that is cheaper than accessing them in place; returns
+    /// the number of bytes of `into` that are filled. 0: access them in place.
     fn copy_from(&self, offset: u64, into: &mut [u8]) -> usize {
         let _ = (offset, into);
         0
@@ -62,7 +62,7 @@ fn is_large(files: &[StreamFile]) -> bool {
 pub struct Stream {
     /// Index into the stream classes of the model.
     pub class: u32,
-    /// Its number among the streams of that class, if the trace tells.
+    /// Its number among the streams of that class, if the trace contains it.
     pub id: Option<u64>,
     /// Name of its first file.
     pub name: String,
@@ -99,14 +99,14 @@ pub struct Reader {
     findings: Findings,
     diagnostics: Vec<Diagnostic>,
     names: Names,
-    /// Pieces that can be read alone, once somebody asks for them.
+    /// Pieces that can be read alone, computed on the first request.
     units: OnceLock<Vec<Unit>>,
     /// Memory of batches that are read no more.
     spare: Spare,
     is_large: bool,
 }
 
-/// What is told of a packet that lies behind a later one.
+/// The message about a packet that is after a later one.
 fn disorder(found: &Found, clock: Option<&Clock>, files: &[StreamFile]) -> Damage {
     let Packet { file, offset_bytes, size_bytes, begin, end, .. } = found.packet;
     let nanos = |ticks: Option<Ticks>| Some(clock?.nanos(ticks?));
@@ -130,8 +130,8 @@ impl Reader {
         Self::read(metadata, files, None)
     }
 
-    /// The same of packets that begin at or behind a byte of their file, by its name, while
-    /// the files grow: what one ends with and is not whole is left out, and no damage.
+    /// Variant for packets that begin at or after a byte of their file, by its name, while the
+    /// files grow: an incomplete packet at the end is omitted, and is not damage.
     #[must_use]
     pub fn behind(metadata: &[u8], files: Vec<StreamFile>, marks: &BTreeMap<String, u64>) -> Self {
         Self::read(metadata, files, Some(marks))
@@ -309,8 +309,7 @@ impl Reader {
         &self.files
     }
 
-    /// First and last time that packets claim to cover; exact times need the
-    /// events.
+    /// First and last time that packets claim to cover; exact times need the events.
     #[must_use]
     pub fn interval(&self) -> Interval {
         let mut interval = Interval::default();
@@ -348,14 +347,13 @@ impl Reader {
         Merge::new(self, interval)
     }
 
-    /// All events as columns, stream after stream. The fastest way to see every
-    /// event.
+    /// All events as columns, stream after stream. The fastest way to read all events.
     #[must_use]
     pub fn batches<'w>(&self, wanted: &'w Wanted) -> Batches<'_, 'w> {
         Batches::new(self, wanted)
     }
 
-    /// The same on so many threads.
+    /// Variant with a given number of threads.
     #[must_use]
     pub fn parallel<'w>(&self, wanted: &'w Wanted, threads: NonZeroUsize) -> Parallel<'_, 'w> {
         Parallel::new(self, wanted, threads)
@@ -367,9 +365,9 @@ impl Reader {
         let Some(stream) = self.streams.get(unit.stream.0 as usize) else { return };
         let packets = stream.packets.get(unit.packets.clone()).unwrap_or(&[]);
         if self.is_large {
-            // Packets of a unit lie behind each other, but for those of rotated files.
+            // Packets of a unit are consecutive, except those of rotated files.
             for run in packets.chunk_by(|a, b| a.packet.file == b.packet.file) {
-                // In a stream that was put in order the first may lie behind the last.
+                // In a reordered stream the first may be after the last.
                 let begin = run.iter().map(|found| found.packet.offset_bytes).min().unwrap_or(0);
                 let end =
                     run.iter().map(|found| found.packet.offset_bytes + found.packet.size_bytes);

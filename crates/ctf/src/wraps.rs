@@ -11,8 +11,8 @@ use lateralis_model::StreamIndex;
 use crate::Reader;
 use crate::metadata::{FieldClass, Role};
 
-/// A step back by so small a part of the range is hardly a wrap: of those that are, one of so many
-/// looks so.
+/// A step back by this small a part of the range is hardly a wrap: of real wraps, only one in this
+/// number looks like it.
 const HARDLY: u64 = 1024;
 /// Wider clocks do not wrap in a recording.
 const BITS_MAX: u32 = 32;

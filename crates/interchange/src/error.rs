@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-/// Nothing at all can be read. Files of which some part is intact are no error:
-/// what is wrong with the rest stands in the trace.
+/// Nothing at all can be read. Files with intact parts are not an error: faults of the rest are in
+/// the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// What went wrong.

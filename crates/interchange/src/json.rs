@@ -68,7 +68,7 @@ pub fn hex_string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// The name of a value, if exactly one stands for it.
+/// The name of a value, if there is exactly one.
 pub fn label(class: &IntegerClass, value: i128) -> Option<&str> {
     let mut names =
         class.labels.iter().filter(|label| label.ranges.iter().any(|range| range.contains(value)));

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! on one line. `time_ns` and `time`, `cpu`, `pid`, `tid`, `process`, `thread`, `message` and
-//! `context` stand only where they are known. Integers have all their digits, also beyond
+//! `context` are omitted if unknown. Integers have all their digits, also beyond
 //! 2⁵³. Enumerations are numbers, with their name in `FIELD.label`: a list of names where
 //! the field is a list; the option of a variant is in `FIELD.choice`. Losses and damage are
 //! objects with `loss` or `damage` instead of `name`, after the events.
@@ -75,7 +75,7 @@ impl<'s> Lines<'s> {
         let contexts = [event.common_context(), event.context()];
         for (at, fields) in contexts.into_iter().enumerate() {
             for (member, field) in fields.into_iter().flatten() {
-                // These stand above.
+                // These are above.
                 let known = at == 0 && is_place(&member.name);
                 let absent = matches!(field.value(), Value::Optional(None));
                 if known || absent || member.class.structural {

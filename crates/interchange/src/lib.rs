@@ -10,12 +10,12 @@
 //! | [`jsonl`] | – | one JSON object a line |
 //! | [`parquet`] | – | tables |
 //!
-//! [`with_marks`] makes spans of the marks that programs write into the kernel's trace, whatever
-//! format that has.
+//! [`with_marks`] makes spans of the marks that programs write into the kernel's trace, in any
+//! format.
 //!
-//! Bytes go in and values come out; nothing here touches a file or a clock. Bytes
-//! are hostile: a reader gives what is intact, notes the rest as damage, and takes
-//! no more memory than it is told to, beside what its input itself takes.
+//! Bytes go in and values come out; nothing here touches a file or a clock. Bytes are hostile: a
+//! reader returns intact events, records the rest as damage, and uses no more memory than
+//! permitted, besides that of its input.
 //!
 //! ```
 //! use lateralis_interchange::{chrome, jsonl};
@@ -46,8 +46,8 @@ pub use error::Error;
 pub use marks::with_marks;
 
 pub use lateralis_model::role::CATEGORY;
-/// Attribute of event classes: names the context field with the event's own name,
-/// where so many names were met that they share a class.
+/// Attribute of event classes: names the context field with the event's own name, if so many names
+/// occurred that they share a class.
 pub const NAME_FIELD: &str = "lateralis.name-field";
 /// Attribute of event classes: the dotted name of a field whose text is JSON,
 /// because its values had different types.

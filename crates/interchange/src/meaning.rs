@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What writers want to know about classes and events: roles, names, whose they
-//! are.
+//! Roles, names and owners of classes and events, for writers.
 
 use std::borrow::Cow;
 
@@ -96,7 +95,7 @@ pub enum Losing {
     Characters,
     /// Which option of a variant was chosen.
     Choice,
-    /// The number behind a name.
+    /// The number after a name.
     Number,
 }
 
@@ -163,7 +162,7 @@ pub enum Owner {
 pub const NO_PROCESS: u32 = 0x7fff_ffff;
 
 impl Owner {
-    /// Of an event: its thread if the trace tells it, else its processor, else its
+    /// Owner of an event: its thread if the trace contains it, otherwise its CPU, otherwise its
     /// stream.
     pub fn of(event: &Event<'_>) -> Self {
         if let Some(writer) = event.writer {
@@ -194,7 +193,7 @@ impl Owner {
     }
 }
 
-/// The processor of an event, where the trace tells it.
+/// The CPU of an event, if the trace contains it.
 pub fn cpu(event: &Event<'_>) -> Option<u32> {
     if let Some(cpu) = event.packet.cpu {
         return Some(cpu.0);
@@ -302,7 +301,7 @@ pub enum Level {
     Real(f64),
 }
 
-/// A sentence for each way in which a loss can be told to people.
+/// A sentence for each kind of loss.
 pub fn loss_text(loss: &lateralis_model::Loss) -> String {
     let unit = if loss.cause == lateralis_model::LossCause::Packets { "packets" } else { "events" };
     match loss.count {

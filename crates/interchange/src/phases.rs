@@ -30,13 +30,13 @@ pub fn counters(class: &ClassText<'_>) -> Vec<Role> {
 
 /// What the clauses of an event need to know beside its phase.
 pub struct Keys {
-    /// The parts of the key of a span that its thread does not tell from others.
+    /// The parts of a span's key in addition to its thread.
     pub span: Vec<String>,
     /// The parts of the key of a message.
     pub flow: Vec<String>,
     /// Whether a message may arrive several times.
     pub fans_out: bool,
-    /// Whether the event tells a duration that can be.
+    /// Whether the event has a valid duration.
     pub is_whole: bool,
 }
 
@@ -55,7 +55,7 @@ pub fn roles(phase: char, class: &ClassText<'_>, keys: &Keys) -> Vec<Role> {
             .map(|duration| Role::Span { name: class.name.to_owned(), duration })
             .into_iter()
             .collect(),
-        // It began, and nobody tells when it ended.
+        // It began, and its end is unknown.
         'X' => vec![Role::Begin(named(&[]))],
         'b' | 'S' | 'N' => vec![Role::Begin(named(&keys.span))],
         'e' | 'F' | 'D' => vec![Role::End(named(&keys.span))],
@@ -81,7 +81,7 @@ pub fn begins(phase: char) -> Option<bool> {
 pub enum Track {
     /// A thread of a process.
     Thread(u32, u32),
-    /// Its process, unless it is of all, and what tells it from others.
+    /// Its process, unless it is of all, and its key.
     Keyed(Option<u32>, Vec<u8>),
     /// By its number.
     Number(u64),

@@ -50,13 +50,13 @@ pub enum Mark {
     Begin(Lane),
     /// It ends.
     End(Lane),
-    /// A whole span of so many nanoseconds.
+    /// A complete span with its duration in nanoseconds.
     Whole(u64, Lane),
-    /// A span begins that belongs to no thread; the number tells it from all others.
+    /// Begin of a span that belongs to no thread, identified by its number.
     Open(u64),
     /// It ends. With the owner of its beginning, if that is another.
     Close(u64, Option<Owner>),
-    /// A level, and the field it stands in; the last says whether it is the only one of
+    /// A counter sample, and the field that contains it; the last is whether it is the only one of
     /// its kind of event.
     Level(String, Level, bool),
     /// A machine enters the state that is the name of the mark; it was in another.
@@ -354,8 +354,8 @@ impl<C: Canvas> Drawing<'_, C> {
             let mark = pending.remove(0);
             return self.put(mark);
         }
-        // Beginnings and ends of one time, of each owner: where in the trace the last end and the
-        // first beginning stand. Points stay on their side of these.
+        // Begins and ends of equal time, by owner: positions in the trace of the last end and the
+        // first begin. Points stay on their side of these.
         let mut edges: HashMap<Owner, (usize, usize)> = HashMap::new();
         for (at, mark) in pending.iter().enumerate() {
             let (last_end, first_begin) = edges.entry(mark.owner).or_insert((0, usize::MAX));
@@ -365,7 +365,7 @@ impl<C: Canvas> Drawing<'_, C> {
                 _ => (),
             }
         }
-        // Where each span without length begins, so that its end comes right behind.
+        // Start of each span without length, so that its end follows directly.
         let begins: HashMap<u64, usize> = pending
             .iter()
             .enumerate()
@@ -396,7 +396,7 @@ impl<C: Canvas> Drawing<'_, C> {
         order.sort_unstable();
         let mut pending: Vec<_> = pending.into_iter().map(Some).collect();
         for ((rank, inverse, ..), at) in order {
-            // Ends of whole spans stand between those that events tell.
+            // Ends of complete spans are between those that are events.
             let until = match rank {
                 0 => None,
                 1 => Some(u64::MAX - inverse),
@@ -499,7 +499,7 @@ fn state_name(field: lateralis_model::Field<'_>) -> String {
     }
 }
 
-/// A name with the values of its keys behind it, as `lat stats` has it: `slots[3]`.
+/// A name followed by the values of its keys, as in `lat stats`: `slots[3]`.
 fn with_key(name: &str, event: &lateralis_model::Event<'_>, keys: &[String]) -> String {
     if keys.is_empty() {
         return name.to_owned();

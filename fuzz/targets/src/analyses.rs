@@ -26,9 +26,9 @@ fn within(trace: &MemoryTrace, interval: Interval) -> Chosen<'_> {
     Chosen { interval, ..Chosen::all_of(trace) }
 }
 
-/// Besides not panicking: without losses in the window everything is as it is with all events;
-/// with losses there is no exact difference, nothing seen that was not there, and no more
-/// missing than is told.
+/// Besides not panicking: without losses in the window the results equal those with all events;
+/// with losses there is no exact difference, no result that was not there, and no more missing than
+/// reported.
 pub fn check_compared(input: &[u8]) {
     let Happenings { all, seen, window } = happenings::read(input);
     let truth = Observed::of(&within(&all, window));
@@ -55,13 +55,13 @@ pub fn check_compared(input: &[u8]) {
         assert!(place.0 == Of::Cpu || real <= most, "{place:?}: {real} of at most {most}");
     }
     for (place, run) in &observed.durations {
-        // A whole that is its own is told once.
+        // A complete span without children is reported once.
         let own = (Of::Own, place.1.clone());
         let real = truth.durations.get(place).or_else(|| truth.durations.get(&own));
         let real = real.map_or(&[][..], |run| run.sorted());
         let most = (run.len() as u64).saturating_add(run.missing());
         assert!(real.len() as u64 <= most, "{place:?}: {} of at most {most}", real.len());
-        // Of messages only the order and the key tell which belong together.
+        // Messages are matched only by order and key.
         if place.0 != Of::Message {
             assert!(is_part(run.sorted(), real), "{place:?}: {run:?} of {real:?}");
         }
@@ -122,7 +122,8 @@ fn explain(seen: &Chosen<'_>, all: &Chosen<'_>, name: &str, found: &Found) {
 mod tests {
     use super::*;
 
-    /// Found by fuzzing: a lost event told the process of a thread whose other events tell none.
+    /// Found by fuzzing: a lost event contained the process of a thread whose other events have
+    /// none.
     #[test]
     fn what_a_lost_event_told_of_a_thread_changes_nothing_certain() {
         const LOST: u8 = 0xf0;

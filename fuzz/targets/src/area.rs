@@ -139,7 +139,7 @@ pub fn good_changes() -> Vec<Vec<u8>> {
     vec![vec![0; 12], vec![1; 120], (0..=255).collect()]
 }
 
-/// The packets of the good area that are full, as they stand in memory.
+/// The full packets of the valid area, as in memory.
 pub fn closed_packets() -> Vec<Vec<u8>> {
     let words: Vec<AtomicU64> = good().iter().map(|&word| AtomicU64::new(word)).collect();
     let view = AreaView::from_words(&words);

@@ -58,8 +58,8 @@ pub fn compare(reader: &Reader) -> Option<usize> {
     Some(rows.len())
 }
 
-/// Batches that may tell their events in order, with the columns of the common context or without,
-/// have those events, whether they do or not.
+/// Batches that may report their events in order, with the columns of the common context or
+/// without, have those events, whether they do or not.
 fn in_order(reader: &Reader, has_columns: bool, rows: &[Seen], damage: &[Damage]) {
     let classes = &reader.trace().stream_classes;
     let columns = |class: &StreamClass| match has_columns {
@@ -114,7 +114,7 @@ fn times_by_class(batch: &Batch<'_>) -> Vec<(u32, i64)> {
     each.collect()
 }
 
-/// A survey that asks for no more has the number of events of each class, the earliest and the
+/// A survey without further requests has the number of events of each class, the earliest and the
 /// latest.
 fn ends(reader: &Reader, rows: &[Seen], damage: &[Damage]) {
     type Ends = BTreeMap<(u32, u32), (u64, i64, i64)>;

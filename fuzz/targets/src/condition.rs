@@ -46,7 +46,7 @@ pub fn check(bytes: &[u8]) {
     watch.unknown(&classes);
 }
 
-/// Conditions, one with records behind it.
+/// Conditions, one followed by records.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut with_records = b"span(x) > 5ms\0".to_vec();
     for (id, time, payload) in

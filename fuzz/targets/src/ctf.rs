@@ -10,8 +10,8 @@ use lateralis_ctf::{Reader, StreamFile, metadata};
 use lateralis_pleco::ctf::{ByteOrder, TraceDescription, ctf1, ctf2};
 use std::sync::OnceLock;
 
-/// Metadata of either version. Besides not panicking: however much is wrong, what
-/// is said about it stays readable, and whatever was understood can be read with.
+/// Metadata of either version. Besides not panicking: with any number of faults, the messages stay
+/// readable, and the part that was understood can be used for reading.
 pub fn check_metadata(text: &[u8]) {
     let (_, diagnostics) = metadata::parse(text);
     assert!(diagnostics.len() <= 128, "{} diagnostics", diagnostics.len());

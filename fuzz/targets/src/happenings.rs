@@ -48,7 +48,7 @@ const SWITCH: u32 = 11;
 pub struct Happenings {
     /// With every event.
     pub all: MemoryTrace,
-    /// Without those that were lost, and with these losses told.
+    /// Without the lost events, and with these losses reported.
     pub seen: MemoryTrace,
     /// A part of the time, or all of it.
     pub window: Interval,
@@ -74,7 +74,7 @@ pub fn read(input: &[u8]) -> Happenings {
     let mut time = 0;
     let is_lossy = rest.chunks_exact(4).any(|bytes| bytes[0] > 0xe0);
     for bytes in rest.chunks_exact(4) {
-        // No two at once: which of them came first would be anybody's guess.
+        // No two at once: their order would be ambiguous.
         time += 1 + i64::from(bytes[3]);
         let cpu = usize::from(bytes[1] >> 3) % CPUS;
         if bytes[0] > 0xe0 {

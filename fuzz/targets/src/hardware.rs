@@ -15,10 +15,10 @@ use lateralis_traces::hardware::{Hardware, of_bytes, of_source};
 
 /// Bytes of packets that are decoded: code may execute many instructions for each.
 const PACKET_BYTES_MAX: usize = 256;
-/// Events of a perf.data may take so many bytes.
+/// Memory for the events of a perf.data, in bytes.
 const LIMIT_BYTES: u64 = 1 << 20;
 
-/// Whatever is looked at, calls end behind their begin and inside of who called, and instructions are
+/// For any input, calls end after their begin and inside their caller, and instructions are
 /// numbered.
 fn along_time(mut timeline: Timeline<'_>) {
     timeline.advance(usize::MAX);

@@ -82,7 +82,7 @@ pub fn check(input: &[u8]) {
     let mut counter = Counter::default();
     flow.decode(stream, &mut counter);
     assert_eq!(counter.0, counted.instructions);
-    // In segments it is the same, whatever looks like a PSB.
+    // Segments yield the same, with any bytes that look like a PSB.
     let mut in_segments = Counted::default();
     for segment in segments(stream, 1) {
         let mut of_segment = Counted::default();
@@ -102,7 +102,7 @@ pub fn check(input: &[u8]) {
         (in_segments.blocks, in_segments.instructions, in_segments.events),
         (counted.blocks, counted.instructions, counted.events)
     );
-    // Between two packets, or two branches of one, there are at most so many blocks.
+    // Largest number of blocks between two packets, or two branches of one.
     let most = (stream.len() as u64 * 8 + 2) * ((1 << 16) + 2);
     assert!(counted.blocks <= most && counted.events <= 4 * stream.len() as u64 + 8);
 }

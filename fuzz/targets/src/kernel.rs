@@ -162,7 +162,7 @@ fn sampled() -> Vec<u8> {
     let words = [1000, 1_001_001, 2, -512_i64 as u64, 0x40_0010].map(u64::to_le_bytes).concat();
     let sample = [&[0x10, 0, 0x40, 0, 0, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0], &words[..]].concat();
     let raw = [&4_u32.to_le_bytes()[..], &[0; 4]].concat();
-    // Its size stands where that of the others does; it has nothing behind it.
+    // Its size is where that of the others is; nothing follows it.
     let mut sample = about(9, 2, &[sample, raw].concat(), 0);
     sample.truncate(sample.len() - 16);
     let size = (sample.len() as u16).to_le_bytes();

@@ -107,7 +107,7 @@ pub fn good() -> Vec<Vec<u8>> {
             bytes
         })
         .collect();
-    // Bodies behind their kind.
+    // Bodies preceded by their kind.
     let bodies = server.iter().chain(&client).map(|message| {
         let mut frame = Vec::new();
         message.encode(&mut frame);

@@ -11,7 +11,7 @@ use lateralis_symbols::{Functions, Image};
 #[path = "../../../crates/perfdata/tests/common/maker.rs"]
 mod maker;
 
-/// Events may take so many bytes.
+/// Memory for events, in bytes.
 const LIMIT_BYTES: u64 = 1 << 20;
 
 /// Reads arbitrary bytes as a file, and as pages. Besides not panicking: values
@@ -32,7 +32,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// No file can be read, whatever its name.
+/// No file can be read, under any name.
 pub struct Nothing;
 
 impl Images for Nothing {

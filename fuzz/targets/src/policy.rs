@@ -6,8 +6,8 @@ use lateralis_recorder::policy::{
 };
 use lateralis_ring::RingMode;
 
-/// Besides not panicking: a fault lies inside of the text, what is good can be applied, and what
-/// programs are told of it stays one line for each policy.
+/// Besides not panicking: the position of a fault is inside the text, valid policies can be
+/// applied, and the request to programs stays one line for each policy.
 pub fn check_policies(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match parse("p.toml", text) {

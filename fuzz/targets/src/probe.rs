@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program's file and the name of a probe to the recorder: the name may come from anybody, and
-//! so may the program.
+//! A program's file and the name of a probe, passed to the recorder: both are untrusted.
 
 use lateralis_recorder::kernel::probe::{Program, Wish};
 
 const MARK: &[u8] = b"\n%%%\n";
 
-/// Finds probes. Besides not panicking: a definition is one line, whatever the file says.
+/// Finds probes. Besides not panicking: a definition is one line, for any file.
 pub fn check(bytes: &[u8]) {
     let at = bytes.windows(MARK.len()).position(|window| window == MARK);
     let (word, file) = match at {
@@ -23,7 +22,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// An ELF file with the sections that tell points, and nothing else.
+/// An ELF file with the sections of static probes, and nothing else.
 fn program() -> Vec<u8> {
     let names = b"\0.note.stapsdt\0.stapsdt.base\0.shstrtab\0";
     let mut value: Vec<u8> = [0x1010_u64, 0x1000, 0x1020].map(u64::to_le_bytes).concat();

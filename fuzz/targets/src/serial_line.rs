@@ -28,7 +28,7 @@ pub fn check(input: &[u8]) {
     assert!(whole.open.is_empty());
 }
 
-/// The line that an input stands for.
+/// The line encoded by an input.
 fn line_of(input: &[u8]) -> Vec<u8> {
     let (mut line, mut rest) = (Vec::new(), input);
     while let Some(([kind, run, sequence, bytes], more)) = rest.split_first_chunk() {

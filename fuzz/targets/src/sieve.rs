@@ -56,7 +56,7 @@ fn found<'a>(
     (all, end)
 }
 
-/// What is wanted, told again in the plainest words.
+/// The expected result, by a plain implementation.
 struct Plain {
     is_about_threads: bool,
     names: BTreeMap<[u8; 8], Vec<u8>>,
@@ -173,7 +173,7 @@ pub fn check(bytes: &[u8]) {
         let last_slack = if is_damaged { 0 } else { left.chunk.slack };
         assert!(left.chunk.slack < 8 || left.chunk.slack == slack);
         let (after, _) = found(&plan, &buffer, (last_slack, begin), writer);
-        // Beyond half a turn of the 48 bits a time can only be told with what was between.
+        // Beyond half a turn of the 48 bits a time can only be determined from the times between.
         let last = before.last().map_or(begin, |record| record.time);
         if last.wrapping_sub(begin) < 1 << (abi::TIME_BITS - 1) {
             assert_eq!(after.iter().collect::<Vec<_>>(), wanted);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Files with the names of functions: a trace says which, and they may be anybody's.
+//! Files with the names of functions: named by a trace, and untrusted.
 
 use lateralis_symbols::{
     Functions, Image, Lines, Mapping, Registers, Stacks, build_id_of_notes, demangled,
@@ -48,7 +48,7 @@ fn unwind(image: &Image, bytes: &[u8]) {
     let mut stacks = Stacks::default();
     let end = BASE + bytes.len() as u64;
     stacks.add(&Mapping { begin: BASE, end, offset: 0, file: 0 }, image);
-    // Return addresses into the file, wherever the tables look for them.
+    // Return addresses into the file, at all positions where the tables look for them.
     let words = (0..STACK_WORDS).map(|at| BASE + (at * 0x5bd1) % (bytes.len() as u64 + 1));
     let stack: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
     for offset in (0..bytes.len() as u64).step_by(97) {

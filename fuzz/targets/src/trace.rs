@@ -21,8 +21,8 @@ pub fn reader(input: &[u8]) -> Reader {
     Reader::new(metadata, pieces.take(STREAMS_MAX).enumerate().map(file).collect())
 }
 
-/// Besides not panicking: every way of reading agrees, packets lie in their file one
-/// behind the other, and damage does too and never overlaps a packet's own bytes.
+/// Besides not panicking: all ways of reading agree, packets are consecutive in their file, and so
+/// is damage, which never overlaps a packet's own bytes.
 pub fn check(input: &[u8]) {
     let reader = reader(input);
     assert!(reader.diagnostics().len() <= 128, "{} diagnostics", reader.diagnostics().len());

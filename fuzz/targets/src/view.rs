@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The server of `lat view`: an index that somebody has written, and requests of a page.
+//! The server of `lat view`: an untrusted index, and requests of a page.
 
 use std::sync::Arc;
 
@@ -30,14 +30,14 @@ const METHODS: [&str; 14] = [
 const CHANGES_MAX: usize = 64;
 /// Requests of an input: each may be for a picture of everything.
 const REQUESTS_MAX: usize = 8;
-/// Bytes behind the directory: magic, offset, length, checksum.
+/// Bytes after the directory: magic, offset, length, checksum.
 const TRAILER: usize = 32;
 
 /// Besides not panicking: every request of a known method gets an answer or an error with three
-/// parts, whatever is in the index.
+/// parts, for any index.
 ///
-/// An input is a byte, so many changes of the index (three bytes where, one what), and lines: heads of
-/// HTTP begin with `G`, all others are requests.
+/// An input is a byte, the number of changes of the index (three bytes for the position, one for
+/// the value), and lines: heads of HTTP begin with `G`, all others are requests.
 pub fn check(bytes: &[u8]) {
     let Some((count, rest)) = bytes.split_first() else { return };
     let count = (usize::from(*count)).min(CHANGES_MAX).min(rest.len() / 4);

@@ -139,8 +139,8 @@ pub unsafe fn push_cells(
             }
         }
     }
-    // SAFETY: as many as there are cells have been written behind the first `len`, and `count`
-    // is the number of those that were not added to fill up.
+    // SAFETY: as many as there are cells have been written after the first `len`, and `count` is
+    // the number of those that are not padding.
     unsafe { slots.set_len(len + count.min(cells.len() * TOGETHER)) };
 }
 

@@ -138,8 +138,8 @@ impl StreamPlan {
 struct Compiler {
     /// Saved by the scopes that all events of a stream share.
     shared: Registers,
-    /// Saved by the event class at hand for itself; numbered behind the shared
-    /// ones, which are all known by the time this matters.
+    /// Saved by the current event class for itself; numbered after the shared ones, which are all
+    /// known by the time this matters.
     own: Registers,
     own_most: u32,
     program: Program,
@@ -277,7 +277,7 @@ impl Compiler {
                         .iter()
                         .map(|r| Choice { low: r.low, high: r.high, option: 1, target: 0 })
                         .collect(),
-                    // A yes/no: anything but zero, whatever the sign.
+                    // A boolean: anything but zero, with any sign.
                     None => vec![
                         Choice { low: i128::MIN, high: -1, option: 1, target: 0 },
                         Choice { low: 1, high: i128::MAX, option: 1, target: 0 },

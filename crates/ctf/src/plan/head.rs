@@ -8,10 +8,10 @@ use super::load::{Form, Load};
 use super::{Count, Op, Program};
 use crate::metadata::{Role, Roles};
 
-/// Longer ones nobody writes.
+/// No writer makes longer ones.
 const HEAD_BITS_MAX: u64 = 1 << 16;
 
-/// Fields at constant places behind the first byte of a packet.
+/// Fields at constant offsets from the first byte of a packet.
 #[derive(Debug)]
 pub struct Head {
     /// Numbers that mean something to the format, in their order.
@@ -57,7 +57,7 @@ impl Head {
         Some(head)
     }
 
-    /// Whether all of it is in so many bytes.
+    /// Whether all of it is within this number of bytes.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
         self.bits <= bytes.len() as u64 * 8
     }
@@ -73,7 +73,7 @@ impl Head {
         self.numbers.iter().any(|(roles, _)| roles.contains(role))
     }
 
-    /// Whether more than one number tells the clock: then the machine has to follow it.
+    /// Whether more than one number contains the clock: then the machine has to follow it.
     pub fn tells_clocks(&self) -> bool {
         self.numbers.iter().filter(|(roles, _)| roles.contains(Role::Clock)).count() > 1
     }

@@ -9,7 +9,7 @@ use super::load::{Form, Load};
 use super::{Choice, Op, Program};
 use crate::metadata::Role;
 
-/// More layouts than this are no header that anybody writes.
+/// No writer has a header with more layouts than this.
 const LAYOUTS_MAX: usize = 16;
 
 /// A header whose layouts are constant.
@@ -28,21 +28,20 @@ pub struct Header {
     form_selector: Piece,
     /// Whether [`Header::read`] may leave out shifts and swaps.
     plain: bool,
-    /// Whether an id is told.
+    /// Whether there is an id.
     pub has_id: bool,
     /// The first layout, if it is as most tracers have it.
     pub usual: Option<Usual>,
 }
 
-/// The header as most tracers have it: a little-endian word of 8 bytes that begins with
-/// the id, and that word or one soon behind tells some bits of the clock. Where the id can
-/// be the largest one and means that more follows, as in LTTng's traces, that is the long
-/// form.
+/// The usual header of most tracers: a little-endian word of 8 bytes that begins with the id, and
+/// this word or one shortly after it contains some bits of the clock. If the largest id means that
+/// more follows, as in LTTng's traces, that is the long form.
 #[derive(Debug, Clone, Copy)]
 pub struct Usual {
     /// Alignment in bytes, less one.
     mask: usize,
-    /// 0 if no id is told.
+    /// 0 if there is no id.
     id_mask: u64,
     /// The largest id of the short form.
     high: u64,
@@ -61,13 +60,13 @@ struct Long {
     bytes: usize,
 }
 
-/// Id (0 if none is told), clock, and the byte behind the header.
+/// Id (0 if there is none), clock, and the byte after the header.
 pub type Told = (u64, u64, usize);
 
 impl Usual {
-    /// How far it is from an aligned header to the next, less the header, where what
-    /// follows is a run of so many bytes with this alignment, less one; `None` if the
-    /// run may have to be aligned itself.
+    /// Distance from an aligned header to the next, minus the header, if the header is followed by
+    /// a run of this number of bytes with this alignment, minus one; `None` if the run may have to
+    /// be aligned itself.
     pub fn stride(&self, run_mask: usize, run_bytes: usize) -> Option<usize> {
         let in_place = run_mask <= self.mask && self.bytes & run_mask == 0;
         let one_form = self.mask == 0 || self.long.is_none();
@@ -107,7 +106,7 @@ impl Usual {
         self.of_head(head, base, clock)
     }
 
-    /// Whether the short form tells this id.
+    /// Whether the short form can contain this id.
     pub fn is_short(&self, id: u64) -> bool {
         id <= self.high
     }
@@ -118,8 +117,8 @@ impl Usual {
         self.bytes
     }
 
-    /// Id and clock of the header at byte `at`; worthless if that is no [short](Usual::is_short)
-    /// id.
+    /// Id and clock of the header at byte `at`; meaningless if that is not a
+    /// [short](Usual::is_short) id.
     ///
     /// # Safety
     /// `at` is less than [`Usual::inside`] of these bytes.
@@ -141,13 +140,13 @@ impl Usual {
         (id, told(clock, value, self.clock.mask))
     }
 
-    /// How far it is from one event to the next of the same kind in the short form, where
-    /// that follows the header after so many bytes; `None` if it has no short form.
+    /// Distance from one event to the next of the same kind in the short form, if the next follows
+    /// the header after this number of bytes; `None` if it has no short form.
     pub fn step(&self, id: u64, behind_bytes: u32) -> Option<usize> {
         (id <= self.high).then_some(self.bytes + behind_bytes as usize)
     }
 
-    /// The clock at the header at byte `at`, if it is of the short form and tells this id.
+    /// The clock at the header at byte `at`, if it is of the short form and has this id.
     ///
     /// # Safety
     /// `at` is less than [`Usual::inside`] of these bytes.
@@ -166,7 +165,7 @@ impl Usual {
         (found == id).then_some(now)
     }
 
-    /// [`Usual::read_inside`] anywhere. `None` also if so many bytes are not there.
+    /// [`Usual::read_inside`] anywhere. `None` also if that number of bytes is not available.
     #[inline(always)]
     pub fn read(&self, bytes: &[u8], at: usize, clock: u64) -> Option<Told> {
         let base = self.aligned(at);
@@ -250,7 +249,7 @@ struct Layout {
     /// Whether the selector is the id.
     id_selects: bool,
     clock: Option<Load>,
-    /// The bits of the clock that the header tells.
+    /// The bits of the clock that the header contains.
     clock_mask: u64,
 }
 
@@ -259,14 +258,13 @@ struct Layout {
 pub struct Read {
     /// Id of the event class, if it says.
     pub id: Option<u64>,
-    /// Byte behind the header.
+    /// The byte after the header.
     pub after: usize,
 }
 
 impl Header {
-    /// The layouts of a header program; `None` if they are not constant or
-    /// mean more than id and clock. `kept` are the registers that something
-    /// behind the header needs.
+    /// The layouts of a header program; `None` if they are not constant or contain more than id and
+    /// clock. `kept` are the registers needed after the header.
     pub fn of(program: &Program, kept: &[u32]) -> Option<Self> {
         let align = match program.ops.first() {
             Some(Op::Align(bits)) => (*bits).max(8),
@@ -450,8 +448,8 @@ impl Header {
     }
 }
 
-/// The clock after some of its low bits have been told. The difference modulo
-/// these bits: a clock that runs over them once is put right [CTF 1.8.3 §8].
+/// The clock after some of its low bits are known. The difference modulo these bits: one overflow
+/// is corrected [CTF 1.8.3 §8].
 #[inline(always)]
 fn told(clock: u64, value: u64, mask: u64) -> u64 {
     clock.wrapping_add(value.wrapping_sub(clock) & mask)
@@ -520,7 +518,7 @@ impl<'p> Walk<'p> {
                     let choices = program.choices.get(table as usize)?;
                     return Some(End::Select { walk: self, next: found, selector, choices });
                 }
-                // Forwards only: jumps lead behind a variant.
+                // Forwards only: jumps lead past a variant.
                 Op::Jump(target) if target as usize >= next => next = target as usize,
                 _ => return None,
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers at a fixed place behind a byte, read by one load and two shifts.
+//! Numbers at a fixed offset from a byte, read by one load and two shifts.
 
 use lateralis_model::{ByteOrder, Scalar, ScalarKind, Slot};
 
@@ -59,7 +59,7 @@ impl Shifts {
 }
 
 impl Load {
-    /// A load of `scalar` at so many bits from a base that lies at a byte.
+    /// A load of `scalar` at this number of bits from a base that is at a byte.
     pub fn of(scalar: &Scalar, at_bits: u32) -> Self {
         let shift = at_bits % 8;
         let bits = scalar.bits.clamp(1, 64);
@@ -108,8 +108,7 @@ impl Load {
         }
     }
 
-    /// How the word of 8 bytes at [`Load::at`] becomes the number; `None` if more is
-    /// needed.
+    /// Conversion of the word of 8 bytes at [`Load::at`] to the number; `None` if more is needed.
     pub fn by_shifts(&self) -> Option<Shifts> {
         (!self.slow).then_some(Shifts {
             left: self.left,
@@ -119,9 +118,8 @@ impl Load {
         })
     }
 
-    /// Shift and mask that take the bits of the number out of the word of 8 bytes at
-    /// [`Load::at`], and whether its bytes are swapped before; `None` if this does not
-    /// do.
+    /// Shift and mask that extract the number from the word of 8 bytes at [`Load::at`], and whether
+    /// its bytes are swapped before; `None` if this is not sufficient.
     pub fn as_shift(&self) -> Option<(u8, u64, bool)> {
         let bits = self.scalar.bits.clamp(1, 64);
         if self.slow {

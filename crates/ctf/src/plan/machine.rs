@@ -57,7 +57,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine with so many registers.
+    /// A machine with this number of registers.
     #[must_use]
     pub fn new(registers: usize) -> Self {
         Self { registers: vec![0; registers], ..Self::default() }
@@ -96,7 +96,7 @@ impl Machine {
         let end = end.min(bytes.len() as u64 * 8);
         let mut position = position;
         let mut next = 0;
-        // The number read last, and how many bits of a clock it tells.
+        // The number read last, and the number of clock bits it contains.
         let (mut last, mut last_bits) = (0u64, 64u32);
         while let Some(op) = program.ops.get(next) {
             next += 1;
@@ -307,7 +307,7 @@ fn choose(program: &Program, table: u32, value: i128) -> Option<Choice> {
     choices.iter().find(|choice| choice.low <= value && value <= choice.high).copied()
 }
 
-/// First byte and first bit after so many bytes.
+/// First byte and first bit after this number of bytes.
 fn span(position: u64, end: u64, length: u64) -> Result<(u64, u64), Fault> {
     let after = length.checked_mul(8).and_then(|bits| position.checked_add(bits));
     match after {

@@ -40,7 +40,7 @@ use crate::metadata::Roles;
 /// Everything needed to read the packets of a trace.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Reads a packet header as far as telling which stream class it is of.
+    /// Reads a packet header as far as needed to determine its stream class.
     pub packet_header: Program,
     /// One per stream class, in the same order.
     pub streams: Vec<StreamPlan>,
@@ -64,7 +64,7 @@ pub struct StreamPlan {
     ids: Vec<(u64, u32)>,
     /// The same for small ids as a table, `u32::MAX` where there is none.
     table: Vec<u32>,
-    /// Whether some of the events name the writer of those behind them.
+    /// Whether some of the events name the writer of the following ones.
     pub names_writers: bool,
     /// Whether packets of this class can be read at all.
     pub readable: bool,
@@ -133,8 +133,8 @@ impl StreamPlan {
     }
 }
 
-/// Ids below this, and below so many times their number, are looked up in a table:
-/// it stays small whatever the metadata say.
+/// Ids below this, and below a multiple of their number, are looked up in a table: it stays small
+/// for any metadata.
 const TABLE_IDS: u64 = 1 << 16;
 const TABLE_ENTRIES_PER_ID: u64 = 16;
 
@@ -162,7 +162,7 @@ impl Program {
 /// One step of a program. Positions are bits from the start of the packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Op {
-    /// Move to a multiple of so many bits.
+    /// Move to a multiple of this number of bits.
     Align(u32),
     /// A number of fixed width.
     Scalar { scalar: Scalar, fast: Fast },
@@ -174,7 +174,7 @@ enum Op {
     Role(Roles),
     /// Keep the last number.
     Save(u32),
-    /// Text up to its terminator, of units of so many bytes.
+    /// Text up to its terminator, in units of this number of bytes.
     TextToNull(u8),
     /// So many bytes; text ends at the first unit of zero (0: no text).
     Span { length: Count, unit: u8, uuid: bool },

@@ -30,7 +30,7 @@ pub fn read(scalar: &Scalar, bytes: &[u8], at: u64) -> Option<f64> {
     } else {
         u64::from(field != 0)
     };
-    // The digits behind the point: 64 of them, and whether any other is set.
+    // The digits of the fraction: 64 of them, and whether any other is set.
     let width = left.min(64);
     left -= width;
     let digits = part(left, width)? << (64 - width);
@@ -62,8 +62,8 @@ fn exponent_bits(bits: u32) -> u32 {
     }
 }
 
-/// `number × 2^exponent`, rounded to the nearest, ties to even. The lowest bit of the
-/// number stands for all below it.
+/// `number × 2^exponent`, rounded to the nearest, ties to even. The lowest bit of the number
+/// represents all below it.
 fn rounded(number: u128, exponent: i64) -> f64 {
     if number == 0 {
         return 0.0;

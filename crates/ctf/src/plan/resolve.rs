@@ -61,7 +61,7 @@ impl<'a> Here<'a, '_> {
         if let Some(fault) = way.fault {
             return Err(format!("{} {fault}", text(location)));
         }
-        // A field behind has no value yet. Addresses compare as places do.
+        // A later field has no value yet. Addresses compare as positions do.
         let mut targets = way.targets;
         targets.retain(|((scope, place), _)| (*scope, place.as_slice()) < (self.scope, path));
         match targets.len() {

@@ -50,8 +50,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Where a body behind byte `at` begins and ends; `None` if that is behind
-    /// `end`.
+    /// Start and end of a body after byte `at`; `None` if the end is after `end`.
     #[inline]
     pub fn walk(&self, at: usize, end: usize) -> Option<(usize, usize)> {
         let start = (at + self.mask as usize) & !(self.mask as usize);
@@ -65,8 +64,7 @@ impl Fixed {
 pub(super) enum Step {
     /// Fields at constant distances. Leaves its position.
     Run { mask: u32, bytes: u32, leaves: Range<u32>, cells: Range<u32> },
-    /// A number of the run just before, whose base lies so many bytes back, goes to a
-    /// register.
+    /// A number of the previous run, whose base is this number of bytes before, goes to a register.
     Save { back: u32, save: u32 },
     /// Text up to its terminator. Leaves its position and length.
     Text { unit: u8 },
@@ -184,9 +182,8 @@ impl Straight {
         self.steps(bytes, at, end, registers, |_, _, _| Some(()))
     }
 
-    /// Reads one event that begins at byte `at` as a row. Returns where it
-    /// ends; `None` if it does not fit before `end`, and the slots are then
-    /// worthless.
+    /// Reads one event that begins at byte `at` as a row. Returns its end; `None` if it does not
+    /// fit before `end`, and the slots are then meaningless.
     #[inline(always)]
     pub fn row(
         &self,

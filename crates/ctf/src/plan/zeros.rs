@@ -84,7 +84,7 @@ mod tests {
                 for _ in 0..2 {
                     let expected = bytes.iter().position(|&byte| byte == 0);
                     assert_eq!(first_zero(&bytes), expected, "{bytes:x?}");
-                    // Once more with its zeros further behind.
+                    // Again with its zeros further back.
                     bytes.iter_mut().take(length / 2).for_each(|byte| *byte |= 1);
                 }
             }

@@ -227,7 +227,8 @@ pub fn nanos(text: &str) -> Option<(i64, bool)> {
     if whole.len() + fraction.len() == 0 || !decimal(whole) || !decimal(fraction) {
         return None;
     }
-    // Behind so many digits, those before the point included, stands the point of nanoseconds.
+    // The decimal point of nanoseconds is after this number of digits, including those before the
+    // point.
     let point = whole.len() as i64 + i64::from(exponent) + 3;
     let mut value: i128 = 0;
     let mut cut = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads an event that is no strict JSON.
 //!
-//! Tracers write arguments with `printf`: `NaN` and `inf`, control characters, bytes that are no
-//! UTF-8, halves of surrogate pairs, quotes that nobody escaped. Perfetto reads most of it, and
-//! the event beside such an argument is as good as any. So what is wrong costs its own value:
-//! characters are replaced, numbers that JSON has no word for are read, other words are kept as
-//! text. Times, ids and names are taken by the same rules.
+//! Tracers write arguments with `printf`: `NaN` and `inf`, control characters, bytes that are not
+//! UTF-8, halves of surrogate pairs, unescaped quotes. Perfetto reads most of it, and the event of
+//! such an argument is as good as any. A fault therefore costs only its own value: characters are
+//! replaced, numbers that JSON cannot express are read, other words are kept as text. Times, ids
+//! and names are read by the same rules.
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ const MAX_DEPTH: u32 = 64;
 /// Longest string in which quotes need not be escaped.
 const MAX_QUOTED_BYTES: usize = 1 << 20;
 
-/// The event whose brace stands at `at`, and the first byte after it; `None` if not even this way
-/// it can be read. And how many bytes were looked at.
+/// The event whose brace is at `at`, and the first byte after it; `None` if it cannot be read even
+/// this way. Also the number of bytes examined.
 pub fn event(bytes: &[u8], at: usize) -> (Option<(Raw<'_>, usize)>, usize) {
     let mut cost = 0;
     for loose_quotes in [false, true] {
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         Some(raw)
     }
 
-    /// The members of the object whose brace stands here, each with its text.
+    /// The members of the object whose brace is here, each with its text.
     fn members(
         &mut self,
         depth: u32,
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number, or a word of whatever language wrote the file.
+    /// A number, or a word of the language that wrote the file.
     fn word(&mut self) -> Option<Dyn<'a>> {
         let rest = &self.bytes[self.at..];
         let ends =
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A string, whose quote stands here.
+    /// A string, whose quote is here.
     fn string(&mut self, is_key: bool) -> Option<Cow<'a, str>> {
         if self.blank()? != b'"' {
             return None;
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
             Some(b'}' | b']') => !is_key,
             Some(b',') => {
                 let after = skip_blanks(self.bytes, next + 1);
-                // Behind a comma stands the next name or value.
+                // The next name or value follows a comma.
                 !is_key && self.bytes.get(after).is_none_or(|byte| !byte.is_ascii_alphabetic())
             }
             _ => false,

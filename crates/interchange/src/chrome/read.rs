@@ -28,7 +28,7 @@ const MAX_NOTES: usize = 10_000;
 const SNIFF_BYTES: usize = 4096;
 /// Longest such text, in bytes.
 const MAX_NOTE_BYTES: usize = 64 << 10;
-/// Kinds of damage that are told one by one.
+/// Kinds of damage that are listed individually.
 const MAX_DAMAGE: usize = 10_000;
 /// Members of an object that are looked at to see what it is.
 const MAX_PEEKED: usize = 1000;
@@ -80,8 +80,8 @@ pub fn has_events(bytes: &[u8]) -> bool {
     peek(bytes, skip_blanks(bytes, start)) == Kind::Container
 }
 
-/// Reads a file called `name`, whose events may take `limit_bytes` of memory, and the order
-/// of ends that tell no names as much again.
+/// Reads a file called `name`, whose events may use `limit_bytes` of memory, and the order of ends
+/// without names as much again.
 ///
 /// Time is linear in the length of the file; it is walked twice, three times if ends have to be
 /// named or documents have different origins of time.
@@ -135,7 +135,7 @@ enum Kind {
     Other,
 }
 
-/// What the object whose brace stands at `at` is, by the names of its members.
+/// The kind of the object whose brace is at `at`, by the names of its members.
 fn peek(bytes: &[u8], at: usize) -> Kind {
     if bytes.get(at) != Some(&b'{') {
         return Kind::Other;
@@ -179,7 +179,7 @@ struct Walk<'a> {
     file: &'a str,
     bytes: &'a [u8],
     known: Known,
-    /// In the first walk: edges of spans, of which some may tell no name.
+    /// In the first pass: edges of spans, some of which may have no name.
     ends: Option<Ends<crate::phases::Track>>,
     /// Whether there is an array of events, or an event.
     has_events: bool,
@@ -209,7 +209,7 @@ struct Walk<'a> {
     again: usize,
 }
 
-/// What is told of a file in remarks.
+/// Facts about a file that are reported as remarks.
 #[derive(Debug, Default)]
 struct Counts {
     finer: u64,
@@ -260,8 +260,8 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Gives all events to `sink`. A file is one value, or several: rotated logs, traces of several
-    /// processes that somebody joined, one event a line.
+    /// Passes all events to `sink`. A file is one value, or several: rotated logs, joined traces of
+    /// several processes, one event a line.
     fn run(&mut self, sink: &mut dyn Sink) {
         let bytes = self.bytes;
         let mut at = 0;
@@ -327,8 +327,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The events of the array whose first element is behind `at`; gives the first byte
-    /// after it.
+    /// The events of the array whose first element is after `at`; returns the first byte after it.
     fn array(&mut self, at: usize, sink: &mut dyn Sink) -> usize {
         self.has_events = true;
         let mut at = at;
@@ -373,7 +372,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The object whose brace stands at `at`, which is no event itself; gives the first byte
+    /// The object whose brace is at `at`, which is not an event itself; returns the first byte
     /// after it.
     fn container(&mut self, at: usize, sink: &mut dyn Sink) -> usize {
         let first = self.members.len();
@@ -432,7 +431,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The event whose brace stands at `at`.
+    /// The event whose brace is at `at`.
     fn object(&mut self, at: usize) -> Result<(Raw<'a>, usize), DamageReason> {
         let bad = DamageReason::BadValue { rule: "an event must be a JSON object with \"ph\"" };
         let strict = match skip_value(self.bytes, at) {
@@ -481,7 +480,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What later walks are told.
+    /// Facts that later passes need.
     fn know(&mut self) -> Known {
         let mut known = Known { bases: self.bases.clone(), ..Known::default() };
         if let Some(ends) = self.ends.take() {
@@ -505,7 +504,7 @@ impl<'a> Walk<'a> {
         self.notes.push((String::new(), note));
     }
 
-    /// The clock of the times: our own writer lets it begin later than at 0, and other tools tell
+    /// The clock of the times: our own writer starts it later than at 0, and other tools record
     /// when that was.
     fn clock(&self, known: &Known) -> Clock {
         let text = self.members.iter().find(|(key, _)| key == super::ORIGIN);

@@ -13,7 +13,7 @@ pub const BOM: &[u8] = b"\xef\xbb\xbf";
 pub enum Fault {
     /// The text ends first.
     Truncated,
-    /// This byte cannot stand here.
+    /// This byte is not allowed here.
     Bad(usize),
 }
 
@@ -74,9 +74,8 @@ fn skip(
     }
 }
 
-/// First byte after the string whose quote stands at `at`. Characters below a blank are
-/// not allowed in strings ([RFC 8259 §7]), so a missing quote is noticed at the
-/// end of the line.
+/// First byte after the string whose quote is at `at`. Characters below a blank are not allowed in
+/// strings ([RFC 8259 §7]), so a missing quote is noticed at the end of the line.
 pub fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Fault> {
     let mut at = at + 1;
     loop {

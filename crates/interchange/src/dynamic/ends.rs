@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names of spans whose ends, or beginnings, tell none.
+//! Names of spans whose ends, or begins, have none.
 //!
 //! A format may let an end mean "what is open here". What is open is known only in the order of
 //! time, and files come in any order: so all edges are gathered in one walk, sorted, joined, and
@@ -37,7 +37,8 @@ struct Edge {
 }
 
 impl<T: Hash + Eq> Ends<T> {
-    /// Takes so much memory at most, the texts of names aside, which the classes need anyway.
+    /// Uses at most this amount of memory, except for the texts of names, which the classes need
+    /// anyway.
     pub fn new(limit_bytes: u64) -> Self {
         let mut texts = HashMap::new();
         texts.insert(String::new(), 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Events whose fields are known only when they are met.
 //!
-//! Chrome JSON, Perfetto and FXT attach any arguments to any event. The model wants
-//! a class for each kind of event. So an importer walks its bytes twice with the
-//! same code: the first time a [`Survey`] learns which fields the events of
-//! each kind have, the second time [`Fill`] adds them to a trace. Memory of the first
-//! walk is bounded by what can be told apart, not by the number of events.
+//! Chrome JSON, Perfetto and FXT attach any arguments to any event. The model needs a class for
+//! each kind of event. An importer therefore reads its bytes twice with the same code: the first
+//! time a [`Survey`] collects the fields of the events of each kind, the second time [`Fill`] adds
+//! them to a trace. Memory of the first pass is bounded by the number of distinct kinds, not by the
+//! number of events.
 
 mod ends;
 mod fill;

@@ -12,13 +12,13 @@ use lateralis_units::CpuId;
 use super::shape::{Dict, Plan};
 use super::{Dyn, Dynamic, Fill, Lane, Named, Sink};
 
-/// Kinds of events that are told apart by name. Further names share one class of
-/// their tag, with the name as a field.
+/// Number of kinds of events that are separated by name. Further names share one class of their
+/// tag, with the name as a field.
 const MAX_CLASSES: usize = 10_000;
 /// Names of fields that are kept in all classes together.
 const MAX_NAMES: usize = 200_000;
 
-/// Name of a class that stands for many.
+/// Name of a class shared by many kinds.
 const OTHER: &str = "(other)";
 
 /// What an importer knows about a kind of event once all its fields are known.
@@ -55,7 +55,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The kind of an event, and whether it is one that stands for many.
+    /// The kind of an event, and whether it is shared by many.
     pub fn find(&self, event: &Dynamic<'_>) -> Option<(usize, bool)> {
         let place = (event.lane.number(), event.tag);
         let named = self.kinds.get(&place).and_then(|by_category| {
@@ -82,7 +82,7 @@ pub struct Survey {
     pub events: u64,
 }
 
-/// Context fields of an event of a class that stands for many.
+/// Context fields of an event of a shared class.
 pub(super) fn other_context<'a>(event: &'a Dynamic<'_>) -> Named<'a> {
     let mut context: Named<'a> = vec![
         ("event.name".into(), Dyn::Text(Cow::Borrowed(&event.name))),

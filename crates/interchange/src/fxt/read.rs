@@ -32,7 +32,7 @@ pub fn sniff(first: &[u8]) -> bool {
 
 /// Reads a file called `name`, whose events may take `limit_bytes` of memory.
 ///
-/// Time is linear in the length of the file; it is walked twice, three times if ends have to be
+/// Time is linear in the length of the file; it is read twice, three times if ends have to be
 /// named.
 ///
 /// # Errors
@@ -94,7 +94,7 @@ struct Walk<'a> {
     losses: Vec<Loss>,
     unread: BTreeMap<&'static str, u64>,
     endless: u64,
-    /// In the first walk: edges of spans, of which some may tell no name.
+    /// In the first pass: edges of spans, some of which may have no name.
     ends: Option<Ends<Track>>,
     names: Names,
     /// Number of the next event.
@@ -351,8 +351,8 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Blobs and objects of programs. They have no time of their own but for large
-    /// blobs: they stand at that of the last event.
+    /// Blobs and objects of programs. They have no time of their own except large blobs: they get
+    /// the time of the last event.
     fn object(
         &mut self,
         record: Record<'_>,

@@ -13,7 +13,7 @@ pub fn bits(word: u64, low: u32, high: u32) -> u64 {
     (word >> low) & (u64::MAX >> (63 - (high - low)))
 }
 
-/// A record: its first word, and the words behind it as bytes.
+/// A record: its first word, and the following words as bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     pub header: u64,
@@ -46,14 +46,14 @@ pub struct Provider {
     pub name: String,
     pub strings: HashMap<u64, String>,
     pub threads: HashMap<u64, (u64, u64)>,
-    /// Ticks per second; 0 until it is told.
+    /// Ticks per second; 0 until known.
     pub frequency: u64,
     /// Time of the last event, for records that have none.
     pub last: i64,
 }
 
 impl Provider {
-    /// Nanoseconds of a reading; the frequency is 10⁹ until one is told.
+    /// Nanoseconds of a reading; the frequency is 10⁹ until known.
     pub fn nanos(&self, ticks: u64) -> i64 {
         let frequency = if self.frequency == 0 { 1_000_000_000 } else { self.frequency };
         let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(frequency);
@@ -85,7 +85,7 @@ impl<'a> Reader<'a, '_> {
         bytes.get(..length)
     }
 
-    /// A text of so many bytes.
+    /// A text of this number of bytes.
     pub fn text(&mut self, length: u64) -> Option<Cow<'a, str>> {
         self.padded(length).map(String::from_utf8_lossy)
     }

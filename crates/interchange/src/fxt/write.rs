@@ -162,7 +162,7 @@ impl Records<'_> {
         self.out.write_all(&argument)
     }
 
-    /// Writes an event; `last` is the word behind its arguments.
+    /// Writes an event; `last` is the word after its arguments.
     fn put(
         &mut self,
         phase: u8,
@@ -214,7 +214,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Adds an argument: its type, what stands in its first word, and what follows.
+    /// Adds an argument: its type, the content of its first word, and the following bytes.
     fn argument(
         &mut self,
         out: &mut Arguments,
@@ -292,7 +292,7 @@ impl Canvas for Records<'_> {
     type Arguments = Arguments;
 
     fn arguments(&mut self, event: &Event<'_>, meaning: &mut Meaning) -> io::Result<Arguments> {
-        // A duration stands in the record itself.
+        // A duration is in the record itself.
         let duration = meaning.roles.iter().find_map(|role| match role {
             Role::Span { duration, .. } => Some(duration.as_str()),
             _ => None,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A trace whose marks are events of their own kinds.
 //!
-//! Nothing is copied: a mark is the event that holds its text, with a class of its own and the
-//! values from the text behind those it has.
+//! Nothing is copied: a mark is the event that contains its text, with a class of its own and the
+//! values from the text after its own.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

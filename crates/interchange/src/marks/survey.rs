@@ -18,7 +18,7 @@ const KINDS_MAX: usize = 1 << 16;
 
 /// What the walk finds.
 pub struct Found {
-    /// The classes of the trace, those of marks behind the others.
+    /// The classes of the trace, followed by those of marks.
     pub trace: Trace,
     pub kinds: Kinds,
     /// The classes of ends without a name, by stream and clock.

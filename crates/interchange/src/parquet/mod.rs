@@ -55,7 +55,7 @@ fn common_columns(unix: bool) -> Vec<(String, Type, bool)> {
     columns
 }
 
-/// What stands beside the tables: the environment, as text.
+/// Additional data of the tables: the environment, as text.
 fn key_values(source: &dyn Source) -> Vec<(String, String)> {
     let text = |value: &lateralis_model::EnvValue| match value {
         lateralis_model::EnvValue::Integer(value) => value.to_string(),
@@ -96,11 +96,10 @@ fn common_cells<W: Write>(
     }
 }
 
-/// Writes one table of all events: `time_ns` (of the trace's time line), `stream`, `cpu`,
-/// `pid`, `tid`, `time` (a time stamp, where times count from 1970), `process`, `thread`,
-/// `name`, `fields` (JSON, enumerations as
-/// numbers with `FIELD.label` beside them). The environment and losses stand in the
-/// metadata of the file.
+/// Writes one table of all events: `time_ns` (of the trace's timeline), `stream`, `cpu`, `pid`,
+/// `tid`, `time` (a time stamp, if times count from 1970), `process`, `thread`, `name`, `fields`
+/// (JSON, enumerations as numbers with `FIELD.label` beside them). The environment and losses are
+/// in the metadata of the file.
 ///
 /// Memory: a row group of at most 64 MiB. Cost: one pass.
 ///

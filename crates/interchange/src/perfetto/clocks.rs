@@ -88,7 +88,7 @@ impl Clocks {
         }
     }
 
-    /// `BOOTTIME` of a time of `clock` as a packet of `sequence` tells it.
+    /// `BOOTTIME` of a time of `clock` in a packet of `sequence`.
     pub fn boottime(&mut self, clock: u32, sequence: u32, time: u64) -> i64 {
         let time = Nanos::nearest(time.into()).0;
         let clock = id(clock, sequence);

@@ -121,7 +121,7 @@ pub fn generic(message: Message<'_>) -> (Cow<'_, str>, Named<'_>) {
     (name, named)
 }
 
-/// An event out of `CompactSched`, whose fields stand in columns.
+/// An event from `CompactSched`, whose fields are in columns.
 pub struct Compact<'a> {
     pub name: &'static str,
     pub time: u64,

@@ -4,10 +4,9 @@
 //! Source: google/perfetto, `protos/perfetto/trace` (v0.59 and before), which documents
 //! each field; names and numbers here are those of the `.proto` files.
 //!
-//! Times: every packet tells its clock or leaves it to the defaults of its sequence,
-//! `BOOTTIME` being the default of all. Times of other clocks are converted by the
-//! latest snapshot before them that has both clocks. Where a snapshot has
-//! `REALTIME` too, the time line counts from 1970.
+//! Times: every packet contains its clock or leaves it to the defaults of its sequence, `BOOTTIME`
+//! being the default of all. Times of other clocks are converted by the latest snapshot before them
+//! that has both clocks. If a snapshot has `REALTIME` too, the timeline counts from 1970.
 
 mod clocks;
 mod ftrace;

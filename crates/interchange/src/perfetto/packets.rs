@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The packets of a file, damaged ones left out.
 //!
-//! A file is one message `Trace` whose only field is `packet = 1`, so packets stand
-//! one after the other, each with its length. After a fault the next place is looked
-//! for where packets follow one another again.
+//! A file is one message `Trace` whose only field is `packet = 1`, so that packets are consecutive,
+//! each with its length. After a fault the next position is searched at which packets are
+//! consecutive again.
 
 use std::io::Read;
 
@@ -50,7 +50,7 @@ fn packet(bytes: &[u8]) -> Result<(&[u8], usize), DamageReason> {
     }
 }
 
-/// Whether packets stand one after the other from here.
+/// Whether packets are consecutive from here.
 fn is_chain(bytes: &[u8], work: &mut usize) -> bool {
     let mut rest = bytes;
     for _ in 0..CHAIN {
@@ -102,8 +102,7 @@ fn starts_large(first: &[u8]) -> bool {
 /// Gives every packet of the file to `see`, those inside compressed ones too.
 /// `limit_bytes` bounds the memory that decompressed packets take together.
 ///
-/// Cost: linear; what is looked at again after faults is bounded by eight times the
-/// file.
+/// Cost: linear; bytes read again after faults are bounded by eight times the file.
 pub fn walk(
     file: &str,
     bytes: &[u8],

@@ -29,8 +29,8 @@ use crate::phases::Track;
 use crate::{Error, phases};
 use gather::{Gathering, Nowhere};
 
-// Tags: the type of a track event, or the phase of a legacy one, and these bits: what the event
-// itself tells, so that it can change nothing for others of its name.
+// Tags: the type of a track event, or the phase of a legacy one, and these bits: the event's own
+// properties, so that it cannot change others of its name.
 const OTHER_TRACK: u32 = 1 << 8;
 const LEGACY: u32 = 1 << 9;
 const FTRACE: u32 = 1 << 10;
@@ -136,7 +136,7 @@ struct Walk {
     sequences: HashMap<u32, Sequence>,
     /// Thread groups by thread.
     groups: HashMap<u32, u32>,
-    /// Names of threads that only the scheduler's events tell.
+    /// Names of threads that only the scheduler's events contain.
     comms: BTreeMap<u32, String>,
     environment: Vec<(String, EnvValue)>,
     uuid: Option<Uuid>,
@@ -146,7 +146,7 @@ struct Walk {
     unread_fields: BTreeMap<u32, u64>,
     /// In the walk before the survey: what belongs together.
     gathering: Option<Gathering>,
-    /// Names of ends that tell none.
+    /// Names of ends without one.
     names: Names,
     /// Events with which flows begin.
     first_flows: HashSet<(u64, u64)>,
@@ -332,7 +332,7 @@ fn attributes(class: &ClassText<'_>) -> Vec<Attribute> {
         }
         let flow =
             |key: &str, fans_out| Keyed { name: "flow".to_owned(), keys: fields(&[key]), fans_out };
-        // An end repeats what its beginning told.
+        // An end repeats the data of its begin.
         if has(BIND_IN) && phases::begins(low) != Some(false) {
             roles.push(Role::Receive(flow("bind_id", true)));
         }
@@ -362,7 +362,7 @@ fn legacy_keys(tag: u32, fields: &impl Fn(&[&str]) -> Vec<String>) -> phases::Ke
     phases::Keys { span: keys.clone(), flow: keys, fans_out: true, is_whole: has(WHOLE) }
 }
 
-/// The fields that tell the span of a legacy event from others.
+/// The key fields of the span of a legacy event.
 fn legacy_ids(tag: u32) -> &'static [&'static str] {
     match (tag & (ID | LOCAL_ID | GLOBAL_ID), tag & SCOPE != 0) {
         (0, false) => &[],

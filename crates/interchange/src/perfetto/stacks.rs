@@ -13,7 +13,7 @@ pub const MAPPINGS: u32 = 19;
 /// Frames of a stack that are kept, the innermost.
 const DEPTH_MAX: usize = 1024;
 
-/// Where a call went on.
+/// The return location of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Frame {
     /// The number of the function's name; 0: it has none.

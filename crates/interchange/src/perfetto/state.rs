@@ -23,9 +23,9 @@ pub struct Sequence {
     texts: HashMap<(u32, u64), String>,
     /// Call stacks.
     pub stacks: Stacks,
-    /// Clock of packets that tell none.
+    /// Clock of packets without one.
     pub clock: Option<u32>,
-    /// Track of events that tell none.
+    /// Track of events without one.
     pub track: Option<u64>,
     /// Process and thread of events without a track, from a `ThreadDescriptor`.
     pub thread: Option<(u32, u32)>,
@@ -78,7 +78,7 @@ impl Sequence {
         }
     }
 
-    /// An interned text; its number where it was never told.
+    /// An interned text; its number if it was never defined.
     pub fn text(&self, table: u32, iid: u64) -> String {
         self.texts.get(&(table, iid)).cloned().unwrap_or_else(|| format!("#{iid}"))
     }

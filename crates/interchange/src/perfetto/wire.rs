@@ -2,7 +2,7 @@
 //! The wire format of protocol buffers (protobuf.dev, "Encoding"): reading and
 //! writing.
 
-/// A value as it stands in a message.
+/// An encoded value in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire<'a> {
     /// Type 0.
@@ -16,7 +16,7 @@ pub enum Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// The number, whatever its type; 0 for bytes.
+    /// The number, of any type; 0 for bytes.
     pub fn number(self) -> u64 {
         match self {
             Self::Varint(value) | Self::Fixed64(value) => value,

@@ -67,8 +67,8 @@ impl<'a> Walk<'a> {
         sink.event(&event);
     }
 
-    /// When an event happened, in nanoseconds. One whose time cannot be read is put to the event
-    /// before it, or to the first that tells its time.
+    /// Time of an event, in nanoseconds. An event whose time cannot be read gets that of the
+    /// previous event, or of the first that has one.
     fn time(&mut self, text: Option<&str>, meaning: &mut Meaning) -> i64 {
         let time = text.and_then(nanos).and_then(|(time, cut)| {
             let time = time.checked_add(self.shift())?;
@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
         time
     }
 
-    /// The first time that any event tells. Looked for only once.
+    /// The first time of any event. Searched only once.
     fn first_time(&self) -> i64 {
         let mut at = 0;
         while let Some(found) = find(self.bytes, at, b"\"ts\"") {
@@ -135,8 +135,8 @@ impl<'a> Walk<'a> {
         is_whole
     }
 
-    /// Samples of counters: numbers that stand in quotes are numbers, and what is no number
-    /// stands beside under another name, so that it costs no other sample.
+    /// Samples of counters: numbers in quotes are numbers, and other values are stored separately
+    /// under another name, so that they cost no other sample.
     fn levels(&mut self, payload: &mut Named<'a>) {
         for (name, value) in payload {
             let number = match value {
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where a text stands at or after `at`.
+/// Position of a text at or after `at`.
 fn find(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
     let rest = bytes.get(at..)?;
     rest.windows(text.len()).position(|window| window == text).map(|place| at + place)

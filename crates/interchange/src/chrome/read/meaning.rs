@@ -48,7 +48,7 @@ impl Meaning {
         self.has(TIMELESS)
     }
 
-    /// What classes are told apart by.
+    /// The key of a class.
     pub fn tag(self) -> u32 {
         self.0
     }
@@ -110,7 +110,7 @@ impl Meaning {
         Track::Keyed((!self.has(GLOBAL_ID) || self.has(LOCAL_ID)).then_some(writer.pid), id)
     }
 
-    /// The members that tell its span from others.
+    /// The members that form the key of its span.
     fn ids(self) -> Vec<&'static str> {
         let mut names = Vec::new();
         if self.has(LOCAL_ID | GLOBAL_ID) {
@@ -156,7 +156,7 @@ impl Meaning {
             is_whole: self.has(WHOLE),
         };
         let mut roles = phases::roles(char::from(self.phase()), class, &keys);
-        // An end repeats what its beginning told.
+        // An end repeats the data of its begin.
         if self.has(BIND_ID) && self.begins() != Some(false) {
             // The id alone is the channel, whatever the events are called.
             let flow = || {
@@ -213,7 +213,7 @@ pub fn counter_id(context: &Named<'_>, name: &str) -> Option<String> {
     (!name.ends_with(&suffix)).then_some(suffix)
 }
 
-/// A number that stands in quotes.
+/// A number in quotes.
 pub fn level(text: &str) -> Option<Dyn<'static>> {
     let text = text.trim();
     let unsigned = text.parse::<u64>().map(Dyn::Unsigned);

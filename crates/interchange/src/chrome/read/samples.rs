@@ -8,7 +8,7 @@ use super::*;
 
 /// Frames of a stack that are kept, the innermost.
 const DEPTH_MAX: usize = 1024;
-/// The phase of samples among events, which these stand for.
+/// The phase of samples among events, used for these.
 const SAMPLE: u8 = b'P';
 
 /// Members of an object as they are written.

@@ -4,7 +4,7 @@
 use super::*;
 
 impl Walk {
-    /// The first walk: what holds for the whole trace wherever it stands.
+    /// The first pass: facts that apply to the whole trace, at any position.
     pub(super) fn collect(&mut self, packet: &[u8]) {
         let head = Head::of(packet);
         for (number, value) in Message::new(packet) {

@@ -25,7 +25,7 @@ struct Passing {
 }
 
 impl Gathering {
-    /// Takes so much memory at most.
+    /// Uses at most this amount of memory.
     pub fn new(limit_bytes: u64) -> Self {
         let max_flows =
             usize::try_from(limit_bytes / 4).unwrap_or(usize::MAX) / size_of::<Passing>();

@@ -88,7 +88,7 @@ impl Walk {
             }
         }
         for (callstack, delta_us) in callstacks.into_iter().zip(deltas_us).take(STACKS_MAX) {
-            // The times of a sequence go on from those of its events.
+            // The times of a sequence continue from those of its events.
             sequence.reference_us = sequence.reference_us.saturating_add(delta_us as i64);
             let nanos = u64::try_from(sequence.reference_us.saturating_mul(1000)).unwrap_or(0);
             let time = self.clocks.boottime(MONOTONIC, 0, nanos);

@@ -221,7 +221,7 @@ impl Walk {
     }
 }
 
-/// What a legacy event tells of itself, as fields and as bits of its tag.
+/// Properties of a legacy event, as fields and as bits of its tag.
 fn add_legacy(legacy: track_event::Legacy, time: i64, context: &mut Named<'_>, tag: &mut u32) {
     if let Some(us) = legacy.duration_us {
         let nanos = us.saturating_mul(1000);
