@@ -5,7 +5,7 @@
  *
  *     cost [--rounds N] [--gap US] [--cpu N] [drained]
  *
- * `drained`: somebody else empties the rings (a recorder), so this program does not.
+ * `drained`: a recorder empties the rings, so this program does not.
  */
 #include "cost.h"
 
@@ -163,7 +163,7 @@ static void before(void)
 {
     rings_consume(rings_mine());
 }
-/* A ring that nobody empties. */
+/* A ring that is never emptied. */
 static void before_full(void)
 {
     const uint64_t lost = rings_mine()->lost_full;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Looking into the program's own rings: how many records of an event lie between two positions.
- * This is the reader's side of spec/ring-abi.md §5 in its simplest form: nobody writes meanwhile.
+ * This is the reader's side of spec/ring-abi.md §5 in its simplest form: nothing is written meanwhile.
  */
 #ifndef BENCH_RINGS_H
 #define BENCH_RINGS_H

@@ -65,7 +65,7 @@ struct row {
     uint64_t iterations;
     uint64_t events_per_iteration;
     void (*before)(void);          /* ahead of each batch, not timed; or NULL */
-    uint64_t (*verify)(uint64_t);  /* writes so many events, returns how many are found; or NULL */
+    uint64_t (*verify)(uint64_t);  /* writes this number of events, returns the number found; or NULL */
     uint64_t *batch_ticks;
     uint64_t found, expected;
     int nothing_expected;

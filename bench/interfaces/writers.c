@@ -74,7 +74,7 @@ static uint64_t next_number(uint64_t *state)
     return *state;
 }
 
-/* Ticks of the events alone: each by itself, with a gap behind it. */
+/* Ticks of the events alone: each by itself, followed by a gap. */
 static NOINLINE uint64_t gaps(enum body body, uint64_t *state, unsigned long thread)
 {
     const uint64_t most = (uint64_t)(4000.0 * ticks_per_ns);

@@ -5,7 +5,7 @@
  *   camera   two threads, cores 0 and 1: make frames and send them; every fifth waits for an answer
  *   filter   two threads, cores 2 and 3: take frames, look them up in the table, send results
  *   store    one thread, core 1: takes results, changes the table, answers the cameras
- *   bank     four threads, one a core: work on one account, behind one mutex
+ *   bank     four threads, one a core: work on one account, under one mutex
  */
 #include "kernel.h"
 

@@ -39,7 +39,7 @@ struct mutex {
 #ifdef CLOCKS_ALIKE
 struct core cores[CORES];
 #else
-/* Ahead, behind, and so far behind that it shows what is before its zero. */
+/* Fast, slow, and so slow that its times are before its zero. */
 struct core cores[CORES] = {{.skew = 0}, {.skew = 1234567}, {.skew = -98765}, {.skew = -987654321}};
 #endif
 static struct thread threads[THREADS];

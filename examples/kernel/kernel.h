@@ -146,7 +146,7 @@ void machine_taken(void);
 void machine_timer(uint32_t ticks);
 /** Sleeps until an interrupt of this core has come that was not taken. @return the mask of those. */
 uint64_t machine_sleep(void);
-/** Goes on with a thread. */
+/** Continues a thread. */
 _Noreturn void machine_resume(struct frame *frame);
 /** Memory of applications: what they may point into. */
 int machine_is_user(uint64_t address, uint64_t bytes);

@@ -5,8 +5,8 @@
  *
  *     slowdown [--price PERCENT] [--order MICROSECONDS] [--requests N]
  *
- * --price makes one function slower by so many percent, --order one path of messages by so
- * many microseconds. Everything else is the same work in each run: loops of a fixed length.
+ * --price makes one function slower by this percentage, --order one path of messages by this
+ * number of microseconds. Everything else is the same work in each run: loops of a fixed length.
  */
 #define _GNU_SOURCE
 

@@ -5,8 +5,8 @@
  *
  *     spikes [SPIKES [MILLISECONDS-BETWEEN [MILLISECONDS-EACH [FILE]]]]
  *
- * Slow requests have ids from 1000000. FILE gets the times before and behind each tick, UTC
- * nanoseconds as 64-bit words: what there was, told by another than the tracer.
+ * Slow requests have ids from 1000000. FILE gets the times before and after each tick, UTC
+ * nanoseconds as 64-bit words: the truth, independent of the tracer.
  */
 #define _GNU_SOURCE
 

@@ -20,7 +20,7 @@ pub const ALL: Step = Step { name: "sql", run: all };
 /// What the engine needs; as crates/sql/Cargo.toml says.
 const RUST_MINOR: usize = 94;
 
-/// Whoever sets this wants the engine built, however long it takes.
+/// If this is set, the engine is built, however long it takes.
 const WANTED: &str = "LATERALIS_SQL_TESTS";
 
 fn if_built() -> Outcome {

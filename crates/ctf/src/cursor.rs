@@ -408,7 +408,7 @@ impl<'r> Cursor<'r> {
         Some(Writer { pid: id("pid")?, tid: id("tid")? })
     }
 
-    /// Tells of an event, just decoded from bit `begin`, that is earlier than
+    /// Reports an event, just decoded from bit `begin`, that is earlier than
     /// `before`; once for each packet, from the first such event to the last.
     #[cold]
     fn time_runs_backwards(&mut self, begin: u64, before: u64) {

@@ -3,7 +3,7 @@
 
 use crate::packets::Found;
 
-/// Tells of each packet that begins before the one that lies before it, and puts all packets in the
+/// Reports each packet that begins before its predecessor in the file, and puts all packets in the
 /// order of time where everything they say agrees on one: each ends before the next begins, and
 /// numbers ascend. Where it does not (a clock that starts again, damaged times), they stay as
 /// they lie.

@@ -78,7 +78,7 @@ fn a_gap_in_the_numbers_is_a_loss_of_packets() {
     let reader = reader(&packets.concat());
     let losses: Vec<_> = reader.losses().iter().map(|l| (l.cause, l.count)).collect();
     assert_eq!(losses, [(LossCause::Packets, Some(3))]);
-    // Nobody knows who wrote after the gap.
+    // The writer after the gap is unknown.
     assert_eq!(read(&reader).0.last().unwrap(), "? t:NUMBER { value = 2 }");
 }
 

@@ -46,8 +46,8 @@ pub use error::Error;
 pub use marks::with_marks;
 
 pub use lateralis_model::role::CATEGORY;
-/// Attribute of event classes: names the context field with the event's own name, if so many names
-/// occurred that they share a class.
+/// Attribute of event classes: names the context field with the event's own name, if the number of
+/// names required a shared class.
 pub const NAME_FIELD: &str = "lateralis.name-field";
 /// Attribute of event classes: the dotted name of a field whose text is JSON,
 /// because its values had different types.

@@ -115,7 +115,7 @@ impl Lost {
         converted
     }
 
-    /// Tells them.
+    /// Reports them.
     pub fn note(&self, dropped: &mut Dropped, format: &str) {
         let sentences = [
             format!("the type of blobs ({format} gets hexadecimal text)"),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::message::{Folder, Has};
 
-/// So much of a stream.
+/// An amount of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
     /// Number of packets.
@@ -411,8 +411,8 @@ impl Cursor {
         Cursor { catches_up, has: has.collect(), ..Cursor::default() }
     }
 
-    /// So many packets of [`Item::Behind`] were sent, from `behind.first` on; up to `end_bytes`.
-    /// The next ones are asked for again, unless the files cannot be read: then they are dropped.
+    /// This number of packets of [`Item::Behind`] was sent, from `behind.first` on; up to `end_bytes`.
+    /// The next ones are requested again, unless the files cannot be read: then they are dropped.
     pub fn caught_up(&mut self, behind: &Behind, packets: u64, end_bytes: u64, readable: bool) {
         let Some(place) = self.streams.get_mut(behind.stream as usize) else { return };
         let bytes = end_bytes.saturating_sub(behind.offset_bytes);

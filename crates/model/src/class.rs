@@ -317,7 +317,7 @@ pub enum FieldKind {
     Signed(IntegerClass),
     /// Floating point of this many bits, 32 or 64.
     Real(u32),
-    /// So many bits without a numeric meaning, some of which may have names.
+    /// This number of bits without a numeric meaning, some of which may have names.
     Bits {
         /// Width.
         bits: u32,

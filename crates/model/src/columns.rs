@@ -314,7 +314,7 @@ pub enum Column<'b> {
     Spans(Spans<'b>),
     /// Arrays of scalars.
     Lists(Lists<'b>),
-    /// Nobody wanted it.
+    /// The column was not requested.
     Skipped,
 }
 

@@ -153,7 +153,7 @@ impl Capture<'_> {
                 ("comment", EnvValue::Text(_)) => 1,
                 ("hardware", EnvValue::Text(_)) => 2,
                 ("os", EnvValue::Text(_)) => 3,
-                // Told by each interface.
+                // Written for each interface.
                 (key, _) if key.starts_with("interface.") => continue,
                 _ => {
                     self.dropped.note("entries of the environment");

@@ -17,7 +17,7 @@ const LOOKS: usize = 3;
 pub enum Peer {
     /// A user of this machine.
     User(u32),
-    /// Somebody on another machine, or in another network namespace, or whose socket is gone already.
+    /// A peer on another machine, in another network namespace, or whose socket is closed already.
     Address(IpAddr),
 }
 

@@ -3,7 +3,7 @@
 //! what tests and fuzzing fill areas with. Not a tracer; `tracer/c` is.
 //!
 //! A [`Writer`] is one thread. [`Writer::begin`] gives it a record, [`Writer::step`] makes at
-//! most one store. Whoever drives it decides what happens between two steps: a switch to
+//! most one store. The caller decides what happens between two steps: a switch to
 //! another thread on the same CPU ([`Writer::preempt`] says what the kernel does then), a signal
 //! handler, death.
 

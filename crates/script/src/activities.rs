@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From events to activities.
 //!
-//! Whoever says what begins and ends, a declaration or a function of the script, the
+//! For activities declared or made by a function of the script, the
 //! pairing is that of declared spans ([`lateralis_analysis::SpanPairer`]): by key, innermost
 //! first, the own thread before others; without a key, on the stack of the thread. And so is what missing
 //! events do to it.
@@ -77,7 +77,7 @@ type Attributes = Vec<(Arc<str>, Scalar)>;
 pub enum Step<'a> {
     /// One has begun, and may end.
     Begins {
-        /// Tells it from all others that begin.
+        /// Identifies it among all others that begin.
         number: u64,
         /// As [`Activity::kind`].
         kind: usize,

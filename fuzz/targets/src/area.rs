@@ -62,7 +62,7 @@ fn read_ring(
     };
     let _ = reader.losses(view);
     let _ = reader.backlog_bytes(view);
-    // Nobody writes, so at most every packet once, its part, and one gap.
+    // Nothing is written, so at most every packet once, its part, and one gap.
     let polls_max = 2 * geometry.packets_per_ring() + 4;
     for _ in 0..polls_max {
         match reader.poll(view, mode, true, buffer) {

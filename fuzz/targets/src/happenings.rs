@@ -82,7 +82,7 @@ pub fn read(input: &[u8]) -> Happenings {
                 None => Some((last[cpu], 0)),
                 Some(open) => {
                     tell(&mut seen, cpu, open, Some(time), bytes[2]);
-                    // Somebody has noticed now.
+                    // It has been noticed now.
                     last[cpu] = Some(time);
                     None
                 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One input as several: a trace is metadata and streams, a directory is files.
 
-/// Stands between two pieces; unlikely inside one.
+/// Separates two pieces; unlikely inside one.
 pub const MARK: &[u8] = b"\n=8<=\n";
 
 /// The pieces of an input, with the marks taken out.

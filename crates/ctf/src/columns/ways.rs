@@ -45,7 +45,7 @@ pub(super) struct Stride {
 /// What it is will be said by who reads it by bits.
 pub(super) const NO_CLASS: u32 = u32::MAX;
 
-/// Behind the end of every packet: those that are walked are shorter.
+/// After the end of every packet: walked packets are shorter.
 pub(super) const NO_RUN: u32 = u32::MAX;
 
 /// How to walk the events of a class.

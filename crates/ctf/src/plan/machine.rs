@@ -242,7 +242,7 @@ impl Machine {
         if signed { i128::from(value as i64) } else { i128::from(value) }
     }
 
-    /// Goes on with the next element; `None` when there is none.
+    /// Continues with the next element; `None` when there is none.
     fn next_element(&mut self, position: u64) -> Result<Option<usize>, Fault> {
         let Some(frame) = self.frames.last_mut() else {
             return Ok(None);

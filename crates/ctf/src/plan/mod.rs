@@ -176,11 +176,11 @@ enum Op {
     Save(u32),
     /// Text up to its terminator, in units of this number of bytes.
     TextToNull(u8),
-    /// So many bytes; text ends at the first unit of zero (0: no text).
+    /// This number of bytes; text ends at the first unit of zero (0: no text).
     Span { length: Count, unit: u8, uuid: bool },
-    /// So many scalars, left where they are.
+    /// This number of scalars, left in place.
     Packed { count: Count, scalar: Scalar },
-    /// So many times what follows up to the matching [`Op::Next`], which lies
+    /// Repeats the following steps up to the matching [`Op::Next`], which is
     /// just before `end`.
     Repeat { count: Count, end: u32 },
     /// End of one element.

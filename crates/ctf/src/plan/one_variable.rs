@@ -24,7 +24,7 @@ pub(super) struct OneVariable {
 enum Part {
     /// Bytes up to the first zero.
     Text,
-    /// So many elements: alignment in bytes, less one, and the size of each.
+    /// This number of elements: alignment in bytes, less one, and the size of each.
     Elements { count: Load, mask: u32, bytes: u32 },
 }
 

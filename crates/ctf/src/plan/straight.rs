@@ -88,7 +88,7 @@ pub struct Leaf {
 pub enum What {
     /// A number in a run.
     Number(Load),
-    /// So many bytes in a run; text ends at the first unit of zero (0: no text).
+    /// This number of bytes in a run; text ends at the first unit of zero (0: no text).
     FixedSpan {
         /// From the base of the run.
         at: u32,
@@ -97,7 +97,7 @@ pub enum What {
         /// Bytes of a unit.
         unit: u8,
     },
-    /// So many scalars in a run.
+    /// This number of scalars in a run.
     FixedList {
         /// Bits from the base of the run.
         at_bits: u32,

@@ -77,7 +77,7 @@ impl<'a> Reader<'a, '_> {
         Some(u64::from_le_bytes(*word))
     }
 
-    /// So many bytes, and what fills up their last word.
+    /// This number of bytes, and the padding of their last word.
     pub fn padded(&mut self, length: u64) -> Option<&'a [u8]> {
         let length = usize::try_from(length).ok()?;
         let (bytes, rest) = self.rest.split_at_checked(length.checked_next_multiple_of(8)?)?;
@@ -112,7 +112,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// So many arguments.
+    /// This number of arguments.
     pub fn arguments(&mut self, count: u64) -> Option<Named<'a>> {
         let mut arguments = Vec::new();
         for _ in 0..count {

@@ -48,7 +48,7 @@ const BIND_IN: u32 = 1 << 17;
 const BIND_OUT: u32 = 1 << 18;
 /// A process, and no thread.
 const PROCESS: u32 = 1 << 19;
-/// So many flows leave and arrive, 15 at most each.
+/// Numbers of flows sent and received, 15 at most each.
 const FLOWS_OUT: u32 = 20;
 const FLOWS_IN: u32 = 24;
 const FLOWS_MAX: usize = 15;

@@ -38,7 +38,7 @@ struct ClassText<'t> {
     /// packet or, if that shows nothing, up to the first leaf.
     head: Literal,
     head_without_time: Literal,
-    /// Behind the context of the packet, up to the first leaf.
+    /// After the context of the packet, up to the first leaf.
     behind_packet: Option<Literal>,
     fields: Layout<'t>,
 }

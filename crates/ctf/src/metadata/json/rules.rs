@@ -117,7 +117,7 @@ fn kept(roles: Roles, scope: Scope, bits: Option<u32>, faults: &mut Vec<String>)
     out
 }
 
-/// Tells of options that one value would choose.
+/// Reports options that one value would select.
 ///
 /// Cost: sorts the ranges.
 pub(super) fn options_apart(options: &[OptionClass], report: &mut dyn FnMut(String)) {

@@ -25,7 +25,7 @@ impl<'a> Tidied<'a> {
         Self { rest: text, part: String::new(), line: 1, column: 0 }
     }
 
-    /// Goes on to the next part; false if there is none.
+    /// Advances to the next part; false if there is none.
     pub fn advance(&mut self) -> bool {
         self.line += lines(&self.part);
         self.column = match self.part.rfind('\n') {
