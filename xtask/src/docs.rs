@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Commands that the documents tell a reader to type are typed here, so that
-//! none of them is ever wrong.
+//! Runs the commands in the documents, so that none of them is wrong.
 //!
 //! A block marked `sh` is run as one shell script, in an empty folder that the
 //! blocks of a page share, with `lat` on the path; a block that must be run
@@ -70,7 +69,7 @@ fn run_block(place: &str, script: &str, folder: &Path, lat: &Path) -> Outcome {
     }
 }
 
-/// The PATH of somebody who has installed this `lat`.
+/// The PATH of a user who has installed this `lat`.
 fn path_with(lat: &Path) -> OsString {
     let mut path = lat.parent().unwrap_or(Path::new("")).as_os_str().to_owned();
     path.push(":");
@@ -92,7 +91,7 @@ fn compare_demo(place: &str, shown: &str, folder: &Path, lat: &Path) -> Outcome 
     }
 }
 
-/// The words of a text; whatever depends on the machine and the moment is `#`.
+/// The words of a text; numbers and other values that vary between runs are `#`.
 fn skeleton(text: &str) -> String {
     let units = ["ns", "µs", "ms", "s", "B", "KiB", "MiB", "k", "kept", "NOT", "KEPT"];
     let words = text.split_whitespace().map(|word| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables of kinds of faults, whose last column names tests: each row links to a file, and what stands
-//! in code marks behind the link is in that file.
+//! Tables of kinds of faults, whose last column names tests: each row links to a file, and the
+//! names in code marks after the link are in that file.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn last_cell(line: &str) -> Option<&str> {
 
 fn row(cell: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut wrong = Vec::new();
-    // Behind each `](` stands a file, and behind that what is in it.
+    // A file follows each `](`, and names in that file follow the link.
     let links: Vec<&str> = cell.split("](").skip(1).collect();
     if links.is_empty() {
         return vec!["a kind of faults without a link to its test".to_owned()];

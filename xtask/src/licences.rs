@@ -10,7 +10,7 @@ pub fn chosen(expression: &str, allowed: &[String]) -> Option<Vec<String>> {
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let mut parser = Parser { words: &words, allowed };
     let found = parser.any()?;
-    // Something behind the end is no expression.
+    // Text after the end is not an expression.
     if !parser.words.is_empty() {
         return None;
     }

@@ -71,8 +71,8 @@ fn test() -> Outcome {
     tests(&mut cargo(&arguments), "test")
 }
 
-/// Random tests draw the same cases for the same sources, so that whoever runs them again sees
-/// the same verdict; other sources draw others, and `cargo test` by itself always does.
+/// Random tests draw the same cases for the same sources, so that another run has the same result;
+/// other sources draw others, and `cargo test` by itself always does.
 const SEED: &str = "PROPTEST_RNG_SEED";
 
 /// Runs tests and counts them.

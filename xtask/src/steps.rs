@@ -62,7 +62,7 @@ impl Outcome {
     }
 }
 
-/// Runs all steps, whatever they find, then shows every fault and the sums.
+/// Runs all steps, even after failures, then shows every fault and the sums.
 pub fn run(steps: &[Step]) -> ExitCode {
     let begin = Instant::now();
     let mut total = Outcome::default();

@@ -79,7 +79,7 @@ impl Rules {
     }
 }
 
-/// From behind the heading of a table to the next.
+/// The text from after the heading of a table to the next.
 fn section<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, behind) = text.split_once(&format!("\n[{name}]\n"))?;
     Some(behind.split_once("\n[").map_or(behind, |(inside, _)| inside))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! House rules that a program can check, so that nobody has to remember them
-//! in a review. Each rule is a function from one file to complaints.
+//! House rules that a program can check, so that reviews need not. Each rule is a function from one
+//! file to complaints.
 
 use crate::kinds;
 use crate::steps::{Outcome, Step};
@@ -176,7 +176,7 @@ fn characters(name: &str, text: &str) -> Vec<usize> {
     if is_golden(name) {
         return Vec::new();
     }
-    // In scripts for tables with tabs, and in what the kernel says, a tab stands for itself.
+    // Scripts for tables with tabs and texts of the kernel contain tabs on purpose.
     let tabs_mean_something = ends_with_any(name, &["Makefile", ".mk", ".tsv", ".format", "/run"]);
     let mut wrong = lines_where(text, |line| {
         line.chars().any(|c| c.is_control() && !(c == '\t' && tabs_mean_something))
@@ -201,7 +201,7 @@ fn machine_paths(_: &str, text: &str) -> Vec<usize> {
     lines_where(text, |line| {
         paths.iter().any(|path| {
             line.match_indices(path).any(|(at, _)| {
-                // A folder that merely ends so (`some/work/x`) is nobody's machine.
+                // A folder that merely ends so (`some/work/x`) is not a path of a machine.
                 !line[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'))
             })
         })
@@ -355,7 +355,7 @@ fn normalise(path: &Path) -> Option<PathBuf> {
     Some(parts.iter().collect())
 }
 
-/// Files beside a test program of several files that are not in it: nobody would run them.
+/// Files beside a test program of several files that are not modules of it: they would never run.
 fn lost_tests(main: &Path, text: &str, files: &[PathBuf]) -> Vec<String> {
     let is_beside = |path: &&PathBuf| {
         path.parent() == main.parent() && path.extension().is_some_and(|is| is == "rs")

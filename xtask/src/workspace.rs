@@ -49,8 +49,8 @@ pub fn files() -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// A number that is the same for the same sources under version control, whatever was committed
-/// before them; 0 where no git tells.
+/// A number that depends only on the sources under version control, not on earlier commits; 0
+/// without git.
 pub fn seed() -> u64 {
     let output =
         Command::new("git").args(["rev-parse", "HEAD^{tree}"]).current_dir(root()).output();

@@ -273,8 +273,8 @@ impl<'r> Cursor<'r> {
         }
         self.continues = packet.sequence.and_then(|number| number.checked_add(1));
         self.packet = packet;
-        // A packet that contains its start contains all its bits; one that does not continues from
-        // the previous clock [CTF 1.8.3 §8].
+        // A packet that has a start has its full value; one without a start continues from the
+        // previous clock [CTF 1.8.3 §8].
         if packet.begin.is_some() {
             self.machine.clock = 0;
         }
