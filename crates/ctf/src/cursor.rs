@@ -6,8 +6,8 @@ mod usual;
 use std::ops::Range;
 
 use lateralis_model::{
-    Clock, Damage, DamageReason, Event, Interval, Packet, Second, Slot, StreamClass, StreamIndex,
-    Writer,
+    Clock, Damage, DamageReason, EnvValue, Event, Interval, Packet, Second, Slot, StreamClass,
+    StreamIndex, Writer,
 };
 use lateralis_units::{Nanos, Ticks};
 
@@ -41,6 +41,12 @@ pub struct Cursor<'r> {
     pub(crate) end_bytes: usize,
     /// Bit before which headers may be read as usual, 0 where none are.
     usual_end: u64,
+    /// Whether events can be later than their packet ends: [`ends_packets_early`].
+    may_be_late: bool,
+    /// The earliest readings of the clock that the first event of the packet, and a later one, can have.
+    earliest_ticks: [u64; 2],
+    /// The latest reading that one can have; the largest number if it is unknown.
+    pub(crate) last_ticks: u64,
     pub(crate) machine: Machine,
     pub(crate) class_index: u32,
     /// Of the clock, around the last reading.
@@ -54,6 +60,21 @@ pub struct Cursor<'r> {
 
 /// Bytes that are read before they may leave memory: to say so takes some microseconds.
 const PASSED_BYTES: u64 = 4 << 20;
+
+/// Whether the last events of a packet can be later than its end: tracers of LTTng before 2.12 read
+/// the clock for the end of a packet while a last event was still written.
+fn ends_packets_early(environment: &[(String, EnvValue)]) -> bool {
+    let value =
+        |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+    let number = |name: &str| match value(name) {
+        Some(EnvValue::Integer(number)) => Some(*number),
+        _ => None,
+    };
+    let tracer = value("tracer_name").and_then(EnvValue::as_text);
+    let is_lttng = tracer.is_some_and(|name| name.starts_with("lttng-"));
+    let version = number("tracer_major").zip(number("tracer_minor"));
+    is_lttng && version.is_none_or(|version| version < (2, 12))
+}
 
 pub(crate) const NO_PACKET: Packet = Packet {
     file: 0,
@@ -98,6 +119,9 @@ impl<'r> Cursor<'r> {
             end: 0,
             end_bytes: 0,
             usual_end: 0,
+            may_be_late: ends_packets_early(reader.trace().environment_of(stream.class)),
+            earliest_ticks: [0; 2],
+            last_ticks: u64::MAX,
             machine: Machine::new(reader.plan().registers),
             class_index: 0,
             second: Second::default(),
@@ -121,8 +145,9 @@ impl<'r> Cursor<'r> {
 
     /// Steps to the next event; false at the end of the stream.
     ///
-    /// Bits that are no event end their packet and become damage. An event that
-    /// is earlier than the one before it is delivered, and becomes damage too.
+    /// Bits that are no event end their packet and become damage, and so does an event outside
+    /// the times at which its packet begins and ends. Inside of them, an event that is earlier than the one
+    /// before it is delivered, and becomes damage too.
     #[inline]
     pub fn advance(&mut self) -> bool {
         let mut slots = std::mem::take(&mut self.machine.slots);
@@ -287,6 +312,7 @@ impl<'r> Cursor<'r> {
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&self.machine.slots[skipped..]);
         self.end = packet.content_bits.min(end);
+        (self.earliest_ticks, self.last_ticks) = self.bounds(packet);
         let small = u32::try_from(self.bytes.len()).is_ok();
         self.end_bytes = if small { (self.end / 8) as usize } else { 0 };
         let header = self.plan.header.as_ref().filter(|header| header.has_id && small);
@@ -307,7 +333,12 @@ impl<'r> Cursor<'r> {
             Some(names_writer) => names_writer,
             None => self.decode_by_bits()?,
         };
-        if self.machine.clock < before {
+        let now = self.machine.clock;
+        if now > self.last_ticks || (now < before && now < self.earliest(begin)) {
+            (self.position, self.machine.clock) = (begin, before);
+            return Err(DamageReason::OutsidePacket);
+        }
+        if now < before {
             self.time_runs_backwards(begin, before);
         }
         if let Some(clock) = self.clock {
@@ -317,6 +348,32 @@ impl<'r> Cursor<'r> {
             self.writer = self.named_writer();
         }
         Ok(())
+    }
+
+    /// Readings of the clock that events of the packet can have, by what it says of itself.
+    ///
+    /// Some writers begin a packet later than its first event [barectf 2]. That one is not before the packet
+    /// before it began, and of the first packet not earlier by more than the packet lasts.
+    fn bounds(&self, packet: &Packet) -> ([u64; 2], u64) {
+        let times = packet.begin.zip(packet.end).filter(|_| self.clock.is_some());
+        let Some((begin, end)) = times.filter(|(begin, end)| begin <= end) else {
+            return ([0; 2], u64::MAX);
+        };
+        let before = self.next_packet.checked_sub(2).and_then(|at| self.stream.packets.get(at));
+        let before = before.and_then(|found| found.packet.begin).filter(|before| *before <= begin);
+        let last = if self.may_be_late {
+            let next = self.stream.packets.get(self.next_packet);
+            next.and_then(|found| found.packet.begin).map_or(u64::MAX, |next| next.0.max(end.0))
+        } else {
+            end.0
+        };
+        let first = before.map_or(begin.0.saturating_sub(end.0 - begin.0), |before| before.0);
+        ([first, begin.0], last)
+    }
+
+    /// The earliest reading of the clock that an event at this bit can have.
+    fn earliest(&self, bit: u64) -> u64 {
+        self.earliest_ticks[usize::from(bit > self.packet.events_offset_bits)]
     }
 
     /// Start of the event after this bit, if there is one: padding is not part of it.

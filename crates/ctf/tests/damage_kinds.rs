@@ -208,9 +208,9 @@ fn an_unknown_event_costs_the_rest_of_its_packet() {
 
 #[test]
 fn time_that_runs_backwards_costs_nothing_and_is_told_once_a_packet() {
-    let bad = plain(&[(3, 30), (3, 7), (3, 40), (3, 35), (3, 50)]);
+    let bad = bounded(5, 50, &[(3, 30), (3, 7), (3, 40), (3, 35), (3, 50)]);
     let good = plain(&[(3, 60), (3, 60)]);
-    let again = plain(&[(3, 130), (3, 107), (3, 140), (3, 135), (3, 150)]);
+    let again = bounded(105, 150, &[(3, 130), (3, 107), (3, 140), (3, 135), (3, 150)]);
     let (lines, damage) = read(PLAIN.as_bytes(), &[&bad[..], &good, &again].concat());
     assert_eq!(lines.len(), 5 + 2 + 5);
     let [first, second] = &damage[..] else { panic!("{damage:?}") };
@@ -259,6 +259,81 @@ fn damage_of_packets_that_lie_in_the_order_of_time_in_no_file_is_not_joined() {
     let places: Vec<_> = damage.iter().map(|d| (d.begin_bytes, d.end_bytes)).collect();
     let first = (PLAIN_HEADER + PLAIN_EVENT) as u64;
     assert_eq!(places, [(length + first, 2 * length), (first, length)], "{damage:?}");
+}
+
+/// A packet that says of itself that it begins and ends then.
+fn bounded(begin: u64, end: u64, events: &[(u8, u64)]) -> Vec<u8> {
+    let mut bytes = plain(events);
+    bytes[8..16].copy_from_slice(&begin.to_le_bytes());
+    bytes[16..24].copy_from_slice(&end.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn an_event_outside_its_packet_costs_the_rest_of_it_and_the_hole_is_whole() {
+    let (before, after) = (plain(&[(3, 10), (3, 20)]), plain(&[(3, 170), (3, 180)]));
+    // The events, how many are left, and the time of the last of these.
+    for (events, left, last) in [
+        (&[(3, 30), (3, 40), (3, 9_000), (3, 50)][..], 2, 40),
+        (&[(3, 30), (3, 61)], 1, 30),
+        (&[(3, u64::MAX), (3, 50)], 0, 30),
+        (&[(3, 35), (3, 29), (3, 50)], 1, 35),
+        (&[(3, 5), (3, 50)], 0, 30),
+    ] {
+        let bad = bounded(30, 60, events);
+        let (lines, damage) = read(PLAIN.as_bytes(), &[&before[..], &bad, &after].concat());
+        assert_eq!(lines.len(), 2 + left + 2, "{events:?}: {lines:?}");
+        let [damage] = &damage[..] else { panic!("{events:?}: {damage:?}") };
+        assert_eq!(damage.reason, DamageReason::OutsidePacket);
+        let begin = before.len() + PLAIN_HEADER + left * PLAIN_EVENT;
+        let end = before.len() + bad.len();
+        assert_eq!(damage.begin_bytes..damage.end_bytes, begin as u64..end as u64);
+        let hole = (damage.interval.begin, damage.interval.end);
+        assert_eq!(hole, (Some(Nanos(last)), Some(Nanos(60))), "{events:?}");
+    }
+    // Times that contradict each other bound nothing.
+    let (lines, damage) = read(PLAIN.as_bytes(), &bounded(60, 30, &[(3, 60), (3, 70)]));
+    assert_eq!((lines.len(), damage.len()), (2, 0), "{damage:?}");
+}
+
+/// Classes in all orders for which columns have a way of their own, and the bad event anywhere.
+#[test]
+fn events_outside_their_packet_are_no_events_by_columns_and_by_rows() {
+    let class = "event { id = 3; stream_id = 0; name = e; fields := struct { u8 x; }; };";
+    let more = [4, 5].map(|id| class.replace("id = 3", &format!("id = {id}")));
+    let metadata = [PLAIN, &more.concat()].concat();
+    let orders: [fn(u64) -> u8; 4] = [
+        |_| 3,
+        |n| [3, 4, 3, 5][n as usize % 4],
+        |n| 3 + (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8 % 3,
+        |n| if n % 90 == 7 { 4 } else { 3 },
+    ];
+    const EVENTS: u64 = 700;
+    for (number, order) in orders.into_iter().enumerate() {
+        for wrong in [0, 1, 63, 400, EVENTS - 2, EVENTS - 1] {
+            for time in [5_000_000, u64::MAX, 0] {
+                let packet = |index: u64| {
+                    let begin = 1_000_000 * (1 + index);
+                    let at = |n: u64| begin + 1000 * n;
+                    let mut events: Vec<(u8, u64)> =
+                        (0..EVENTS).map(|n| (order(n), at(n))).collect();
+                    if index == 2 {
+                        events[wrong as usize].1 = time;
+                    }
+                    bounded(begin, at(EVENTS), &events)
+                };
+                let bytes = [0, 1, 2, 3].map(packet).concat();
+                let reader = maker::any_reader(&metadata, &[&bytes]);
+                let name = format!("order {number}, event {wrong} at {time}");
+                crate::columns::compare(&name, &reader);
+                let mut count = 0;
+                let damage = reader.visit(&mut |_| count += 1);
+                assert_eq!(count, 3 * EVENTS + wrong, "{name}: {damage:?}");
+                let [damage] = &damage[..] else { panic!("{name}: {damage:?}") };
+                assert_eq!(damage.reason, DamageReason::OutsidePacket, "{name}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -169,6 +169,9 @@ pub enum DamageReason {
     },
     /// The time stamps of the packet contradict each other or its events.
     BadTime,
+    /// An event whose time is not between those at which its packet begins and ends; what follows in the
+    /// packet cannot be trusted.
+    OutsidePacket,
     /// The packet begins before the one that lies before it. Where what packets say agrees on an
     /// order, their events come in that; nothing is lost then.
     OutOfOrder,
@@ -211,6 +214,9 @@ impl fmt::Display for DamageReason {
             }
             Self::BadValue { rule } => write!(f, "forbidden value: {rule}"),
             Self::BadTime => f.write_str("time runs backwards in the packet"),
+            Self::OutsidePacket => {
+                f.write_str("an event outside the times at which its packet begins and ends")
+            }
             Self::OutOfOrder => f.write_str("the packet lies behind a later one"),
             Self::Missing { packets, events } => {
                 let number = |count: Option<u64>, unit: &str| match count {

@@ -28,6 +28,8 @@ pub(super) struct Alike<'u> {
     pub usual: &'u Usual,
     pub id: u64,
     pub stride: Stride,
+    /// The last reading of the clock that an event of the packet can have.
+    pub last: u64,
 }
 
 impl Batch<'_> {
@@ -51,7 +53,7 @@ impl Batch<'_> {
         ways: &Ways<'_>,
         (mut at, mut clock): (usize, u64),
     ) -> (usize, u64) {
-        let Alike { usual, id, stride } = alike;
+        let Alike { usual, id, stride, last } = alike;
         let Some(step) = usual.step(id, stride.bytes) else { return (at, clock) };
         let first = at + step - stride.bytes as usize;
         // None for steps of nothing: no header of this kind takes no bytes.
@@ -70,7 +72,7 @@ impl Batch<'_> {
             _ => bucket.spare(most),
         };
         let usual = *usual;
-        let mut count = 0;
+        let (from, mut count) = ((at, clock), 0);
         'same: for ticks in ticks.chunks_mut(FETCHED_EVENTS) {
             let fetched = 0..(ticks.len() * step).min(FETCHED_BYTES);
             let ahead = at + FURTHER_BYTES;
@@ -82,6 +84,12 @@ impl Batch<'_> {
                 *tick = now;
                 (at, clock, count) = (at + step, now, count + 1);
             }
+        }
+        // Later than the packet ends: seldom, and so not asked of each.
+        if clock > last {
+            count = ticks[..count].partition_point(|&tick| tick <= last);
+            at = from.0 + count * step;
+            clock = count.checked_sub(1).map_or(from.1, |index| ticks[index]);
         }
         for (index, start) in starts[..count].iter_mut().enumerate() {
             *start = first as u32 + index as u32 * step as u32;

@@ -121,7 +121,7 @@ impl<'r> Batch<'r> {
         let Some((bytes, end, mut at)) = usual_bounds::<PACKED>(cursor, usual, stop, from.0) else {
             return from;
         };
-        let (mut clock, last_tick) = (from.1, self.last_tick);
+        let (mut clock, last_tick) = (from.1, self.last_tick.min(cursor.last_ticks));
         while at < stop {
             fetch_ahead(bytes, at);
             // SAFETY: `stop` is at most what `inside` said.
@@ -185,7 +185,7 @@ impl<'r> Batch<'r> {
         let Some((bytes, end, mut at)) = usual_bounds::<true>(cursor, usual, stop, from.0) else {
             return from;
         };
-        let (mut clock, last_tick) = (from.1, self.last_tick);
+        let (mut clock, last_tick) = (from.1, self.last_tick.min(cursor.last_ticks));
         let mut count = 0;
         while at < stop {
             fetch_ahead(bytes, at);

@@ -98,7 +98,7 @@ impl<'r> Batch<'r> {
         stop: usize,
         (mut at, mut clock): (usize, u64),
     ) -> (usize, u64) {
-        let (bytes, end) = (cursor.bytes, cursor.end_bytes);
+        let (bytes, end, last) = (cursor.bytes, cursor.end_bytes, cursor.last_ticks);
         let mut lanes = classes.map(|class| Lane::of(class, ways, usual));
         lanes.iter_mut().for_each(|lane| lane.exchange(&mut self.buckets));
         loop {
@@ -120,7 +120,7 @@ impl<'r> Batch<'r> {
                     id if id == lanes[3].id => by_branch(&mut lanes[3]),
                     _ => break true,
                 };
-                if !lane.bucket.is_open() || now < clock {
+                if !lane.bucket.is_open() || now < clock || now > last {
                     break true;
                 }
                 let mut start = (head + lane.reach) & lane.mask;

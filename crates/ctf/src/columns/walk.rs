@@ -126,6 +126,7 @@ impl<'r> Batch<'r> {
         let strides = ways.strides.as_slice();
         let masks = &ways.masks[..strides.len()];
         let header = |at: usize| if PACKED { usual.aligned(at) } else { at };
+        let last = cursor.last_ticks;
         loop {
             // Apart from the batch, so that they stay in registers.
             let limit = ways.limit.min(self.order.len());
@@ -148,7 +149,7 @@ impl<'r> Batch<'r> {
                     break Next::Stop;
                 };
                 let ready = if HOW == KEEP { bucket.is_open() } else { bucket.others > 0 };
-                if !ready || now < clock {
+                if !ready || now < clock || now > last {
                     break Next::Look { stride, now, behind };
                 }
                 if after <= end {
@@ -164,7 +165,7 @@ impl<'r> Batch<'r> {
                     ordered += 1;
                     (at, clock) = (after, now);
                     if ALIKE {
-                        break Next::Alike(Alike { usual, id: id as u64, stride });
+                        break Next::Alike(Alike { usual, id: id as u64, stride, last });
                     }
                     continue;
                 }
@@ -222,8 +223,8 @@ impl<'r> Batch<'r> {
         at: usize,
         now: u64,
     ) -> Option<usize> {
-        // Time that runs backwards is reported by readers of rows.
-        if now < clock {
+        // Time that runs backwards, or out of the packet, is reported where rows are read.
+        if now < clock || now > cursor.last_ticks {
             return None;
         }
         let (straight, keep) = (way.straight?, HOW == KEEP && way.keep);

@@ -16,6 +16,7 @@ struct Place<'r> {
     bytes: &'r [u8],
     end_bytes: usize,
     usual_end: u64,
+    last_ticks: u64,
 }
 
 /// An event that was read, and where it left the packet.
@@ -48,7 +49,7 @@ impl Place<'_> {
         let class_index = *self.plan.small_ids().get(id as usize)?;
         let event = self.plan.events.get(class_index as usize)?.as_ref()?;
         let straight = event.straight.as_ref()?;
-        if now < clock || event.names_writer {
+        if now < clock || now > self.last_ticks || event.names_writer {
             return None;
         }
         let before = slots.len();
@@ -64,8 +65,8 @@ impl<'r> Cursor<'r> {
     #[inline(always)]
     fn place(&self) -> Option<Place<'r>> {
         let usual = self.plan.header.as_ref()?.usual.as_ref()?;
-        let Self { plan, bytes, end_bytes, usual_end, .. } = *self;
-        Some(Place { plan, usual, bytes, end_bytes, usual_end })
+        let Self { plan, bytes, end_bytes, usual_end, last_ticks, .. } = *self;
+        Some(Place { plan, usual, bytes, end_bytes, usual_end, last_ticks })
     }
 
     #[inline(always)]
