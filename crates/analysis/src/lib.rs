@@ -8,6 +8,7 @@
 
 mod censored;
 mod certainty;
+mod contradictions;
 mod credits;
 pub mod diff;
 mod durations;
@@ -45,6 +46,7 @@ mod wholes;
 
 pub use censored::Censored;
 pub use certainty::{Joined, SpanCertainty};
+pub use contradictions::{Contradiction, ContradictionKind, Contradictions};
 pub use durations::{Distribution, Durations, mean, stddev};
 pub use early::{Arrival, Early};
 pub use flows::{Flow, Flows};

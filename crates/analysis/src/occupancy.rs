@@ -147,6 +147,12 @@ impl Occupancy {
         self.stretch(cpu, None, end)
     }
 
+    /// Whether events that say who had a processor may be missing in a stretch.
+    pub(crate) fn has_gap(&self, stretch: &Stretch) -> bool {
+        let stream = self.cpus.get(stretch.cpu as usize).and_then(|cpu| cpu.stream);
+        self.gaps.between_in(stream, stretch.begin, stretch.end)
+    }
+
     fn cpu(&mut self, cpu: u32) -> &mut Cpu {
         let index = cpu as usize;
         if index >= self.cpus.len() {

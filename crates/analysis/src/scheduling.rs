@@ -4,6 +4,7 @@
 
 use lateralis_units::Nanos;
 
+use crate::contradictions::{Contradiction, ContradictionKind, Contradictions};
 use crate::occupancy::{Occupancy, Occupant, Stretch, Switch};
 use crate::thread_states::{Comes, GoesInto, Leaves, ThreadInterval, ThreadState, ThreadStates};
 use crate::{Gaps, ThreadTotals, Utilisation};
@@ -17,6 +18,8 @@ pub struct ScheduleSums {
     pub threads: ThreadTotals,
     /// Wake-ups of threads that were awake.
     pub needless_wakes: u64,
+    /// Where switches contradict each other.
+    pub contradictions: Contradictions,
 }
 
 /// Follows threads and processors through switches and wake-ups, in the order of time.
@@ -42,6 +45,7 @@ impl Scheduling {
             utilisation: Utilisation::new(begin, buckets),
             threads: ThreadTotals::default(),
             needless_wakes: 0,
+            contradictions: Contradictions::default(),
         };
         Self {
             occupancy: Occupancy::new(begin, gaps.clone()),
@@ -110,6 +114,13 @@ impl Scheduling {
         self.appear(cpu, time);
         let came = self.occupancy.occupant(cpu);
         let mut stretch = self.occupancy.switch(*switch);
+        if let (Some([came, left]), Some(sums)) = (stretch.missing, &mut self.sums)
+            && !self.occupancy.has_gap(&stretch)
+        {
+            let Stretch { begin, end, .. } = stretch;
+            let kind = ContradictionKind::OtherThreadLeft { came, left };
+            sums.contradictions.push(Contradiction { cpu, begin, end, kind });
+        }
         // No thread is on two processors: where another says so as well, both are unknown.
         if let Some(Occupant::Thread(thread)) = stretch.occupant
             && !self.states.has_run_on(thread, cpu, time)
@@ -142,6 +153,11 @@ impl Scheduling {
 
     /// Counts what has ended.
     fn end(&mut self, switched: Option<(u32, Occupant)>) {
+        for contradiction in self.states.take_contradictions() {
+            if let Some(sums) = &mut self.sums {
+                sums.contradictions.push(contradiction);
+            }
+        }
         for interval in self.states.take() {
             if let Some(sums) = &mut self.sums {
                 sums.threads.add(&interval, switched);

@@ -99,6 +99,44 @@ fn each_stretch_between_two_seen_ends_has_its_state() {
 }
 
 #[test]
+fn contradictions_have_a_place_unless_a_loss_explains_them() {
+    let run = |gaps: &Gaps| {
+        let mut states = from(0, gaps);
+        states.turns(10, 0, IDLE, Thread(1));
+        // 1 leaves its processor later than it comes to another.
+        states.turns(20, 1, IDLE, Thread(1));
+        states.turns(40, 0, sleeps(1), REST);
+        // 2 leaves where 1 had come.
+        states.turns(50, 1, sleeps(2), Thread(3));
+        // 3 is woken, and by its processor it runs: up to the end nothing says who is right.
+        states.turns(60, 0, IDLE, Thread(3));
+        states.finish(Nanos(100));
+        let sums = states.take_sums().unwrap();
+        let list = sums.contradictions.kept().to_vec();
+        assert_eq!(sums.contradictions.count(), list.len() as u64);
+        list.into_iter().map(|of| (of.cpu, of.begin.0, of.end.0, of.kind)).collect::<Vec<_>>()
+    };
+    let other = |came, left| ContradictionKind::OtherThreadLeft { came, left };
+    let elsewhere = |thread| ContradictionKind::RunsElsewhere { thread };
+    assert_eq!(
+        run(&Gaps::default()),
+        [
+            (0, 20, 40, elsewhere(1)),
+            (1, 20, 50, other(Thread(1), Thread(2))),
+            (1, 60, 100, elsewhere(3)),
+        ]
+    );
+    let loss = |stream, begin, end| Loss {
+        stream: StreamIndex(stream),
+        cause: LossCause::Full,
+        count: Some(1),
+        interval: Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) },
+    };
+    let losses = [loss(0, 12, 15), loss(1, 22, 48), loss(1, 52, 55)];
+    assert_eq!(run(&Gaps::new(&losses, &[], |_| None)), []);
+}
+
+#[test]
 fn stretches_are_those_that_the_times_are_sums_of() {
     let mut states = all();
     states.turns(0, 0, IDLE, Thread(1));

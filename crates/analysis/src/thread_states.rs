@@ -18,6 +18,7 @@ use lateralis_model::StreamIndex;
 use lateralis_units::Nanos;
 
 use crate::Gaps;
+use crate::contradictions::{Contradiction, ContradictionKind};
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -145,6 +146,8 @@ pub struct ThreadStates {
     intervals: Vec<ThreadInterval>,
     /// Whether the trace has wake-ups.
     has_wakes: bool,
+    /// Contradictions that were not taken yet.
+    contradictions: Vec<Contradiction>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -223,12 +226,18 @@ impl ThreadStates {
     #[must_use]
     pub fn new(gaps: Gaps) -> Self {
         let (threads, cpus, intervals) = (Vec::new(), Vec::new(), Vec::new());
-        Self { gaps, threads, cpus, intervals, has_wakes: false }
+        let contradictions = Vec::new();
+        Self { gaps, threads, cpus, intervals, has_wakes: false, contradictions }
     }
 
     /// Stretches that have ended since this was asked last, in the order of their ends.
     pub fn take(&mut self) -> impl Iterator<Item = ThreadInterval> + '_ {
         self.intervals.drain(..)
+    }
+
+    /// Contradictions that were found since this was asked last.
+    pub fn take_contradictions(&mut self) -> impl Iterator<Item = Contradiction> + '_ {
+        self.contradictions.drain(..)
     }
 
     /// More is known by now of where events are missing.
@@ -300,9 +309,16 @@ impl ThreadStates {
             // In one moment a thread leaves here and is elsewhere.
             if time > since {
                 of.contradicted_until = of.contradicted_until.max(time);
+                self.contradicts(cpu, thread, since, time);
             }
         }
         old.came
+    }
+
+    /// A processor said that it runs a thread that was elsewhere, or did not run.
+    fn contradicts(&mut self, cpu: u32, thread: u32, begin: Nanos, end: Nanos) {
+        let kind = ContradictionKind::RunsElsewhere { thread };
+        self.contradictions.push(Contradiction { cpu, begin, end, kind });
     }
 
     fn thread(&mut self, thread: u32) -> &mut Thread {
@@ -494,6 +510,11 @@ impl ThreadStates {
                 is_off_cpu,
             });
         }
-        self.cpus.clear();
+        for (cpu, claim) in (0..).zip(std::mem::take(&mut self.cpus)) {
+            let rival = claim.came.zip(claim.is_rival_since);
+            if let Some((thread, since)) = rival.filter(|(_, since)| end > *since) {
+                self.contradicts(cpu, thread, since, end);
+            }
+        }
     }
 }

@@ -335,6 +335,7 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
     let stats = place.json(&["stats", "out", "--json"]);
     assert_eq!(stats["losses"], json!([]), "nobody has counted them");
     let mut partial = BTreeSet::new();
+    let (mut contradictions, mut torn_count) = (BTreeSet::new(), 0);
     for cpu in stats["cpus"].as_array().expect("processors") {
         let number = cpu["cpu"].to_string();
         let switches = lines(&place, "out", &["--event", "sched_switch", "--cpu", &number]);
@@ -346,7 +347,21 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
         assert_eq!(cpu["missing_switches"], torn.len());
         assert_eq!(cpu["not_exact"]["busy_ns"], "lower_bound");
         assert_eq!(cpu["not_exact"]["utilisation"], "unknown");
+        let of_cpu = |torn: &[i64; 2]| (cpu["cpu"].as_i64(), torn[0], torn[1]);
+        contradictions.extend(torn.iter().map(of_cpu));
+        torn_count += torn.len();
         partial.extend(torn.into_iter().flatten());
+    }
+    // Why: nothing was lost, and yet another thread left than had come.
+    assert_eq!(stats["contradictions"]["count"], torn_count);
+    let first = stats["contradictions"]["first"].as_array().expect("a list");
+    assert_eq!(first.len(), 100);
+    for of in first {
+        assert_eq!(of["kind"], "other_thread_left");
+        let tid = |name: &str| of[name].as_i64().unwrap_or(0);
+        let place = (of["cpu"].as_i64(), tid("tid"), tid("left_tid"));
+        assert!(contradictions.contains(&place), "{of}");
+        assert!(of["begin_ns"].as_i64() <= of["end_ns"].as_i64(), "{of}");
     }
     for thread in stats["threads"].as_array().expect("threads") {
         let is_partial = partial.contains(&thread["tid"].as_i64().expect("a thread"));
@@ -366,6 +381,7 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
     let text = place.lat(&["stats", "out", "--section", "cpus"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("switches are missing") && text.contains("≥ at least"), "{text}");
+    assert!(text.contains("contradictions: ") && text.contains(" came, and "), "{text}");
 }
 
 /// Calls of the utilisation between requests: three before, five in the first interval, two between,

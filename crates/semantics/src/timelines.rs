@@ -3,8 +3,8 @@
 //! at both of its ends.
 
 use lateralis_analysis::{
-    CpuTime, Gaps, Numbering, Occupant, ScheduleSums, Scheduling, Stretch, Switch, ThreadInterval,
-    ThreadState, ThreadTime, ThreadTimes,
+    Contradictions, CpuTime, Gaps, Numbering, Occupant, ScheduleSums, Scheduling, Stretch, Switch,
+    ThreadInterval, ThreadState, ThreadTime, ThreadTimes,
 };
 use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
@@ -99,6 +99,13 @@ impl Schedule {
     #[must_use]
     pub fn needless_wakes(&self) -> u64 {
         self.sums.as_ref().map_or(0, |sums| sums.needless_wakes)
+    }
+
+    /// Where switches contradict each other; threads and processors by numbers that [`Schedule::tid`] and
+    /// [`Schedule::cpu`] resolve. `None` if sums are not wanted.
+    #[must_use]
+    pub fn contradictions(&self) -> Option<&Contradictions> {
+        self.sums.as_ref().map(|sums| &sums.contradictions)
     }
 
     /// A thread that a time names.

@@ -3,6 +3,7 @@
 
 mod block;
 mod calls;
+mod contradictions;
 mod counted;
 mod faults;
 pub(super) mod gather;

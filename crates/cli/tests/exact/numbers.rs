@@ -67,7 +67,7 @@ const PLAIN: [&str; 14] = [
 ];
 
 /// Sections that are about the recording.
-const OF_THE_RECORDING: [&str; 3] = ["losses", "damage", "problems"];
+const OF_THE_RECORDING: [&str; 4] = ["losses", "damage", "problems", "contradictions"];
 
 fn name_of(row: &Map<String, Value>) -> String {
     let named = NAMES.iter().filter_map(|name| {

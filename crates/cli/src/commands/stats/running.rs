@@ -11,6 +11,7 @@ use lateralis_store::facts::{At, Facts};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
+use super::contradictions;
 use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
@@ -271,14 +272,14 @@ impl Running {
         States { schedule: &self.schedule, has_wakes: self.has_wakes }
     }
 
-    /// Members `cpus`, `threads`, `thread_states`, `applications`, `wakeups` of the whole, where the trace
-    /// has switches.
+    /// Members `cpus`, `threads`, `thread_states`, `applications`, `wakeups`, `contradictions` of the whole, where
+    /// the trace has switches.
     pub fn json(
         &self,
         trust: Trust,
         who: Who<'_>,
         over: i64,
-    ) -> Option<[(&'static str, Value); 5]> {
+    ) -> Option<[(&'static str, Value); 6]> {
         if !self.has_switches {
             return None;
         }
@@ -362,6 +363,7 @@ impl Running {
                 "wakeups",
                 self.wakeups.json(&self.missing(), self.schedule.needless_wakes(), trust, who),
             ),
+            ("contradictions", contradictions::json(&self.schedule, who)),
         ])
     }
 
@@ -420,6 +422,7 @@ impl Running {
                 ),
             );
         }
+        contradictions::page(&self.schedule, page, who);
         let head = |first| {
             Table::new(&[
                 (first, Left),

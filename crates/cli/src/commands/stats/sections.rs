@@ -60,7 +60,7 @@ impl Asked {
 }
 
 /// Members of the whole that are parts; all others are always told.
-const MEMBERS: [(&str, &[Section]); 21] = [
+const MEMBERS: [(&str, &[Section]); 22] = [
     ("events", &[Section::Events]),
     ("events_by_cpu", &[Section::Events]),
     ("spans", &OF_SPANS),
@@ -72,6 +72,7 @@ const MEMBERS: [(&str, &[Section]); 21] = [
     ("damage", &[Section::Losses]),
     ("budgets", &[Section::Budgets]),
     ("cpus", &[Section::Cpus]),
+    ("contradictions", &[Section::Cpus, Section::Threads, Section::ThreadStates]),
     ("threads", &[Section::Threads]),
     ("thread_states", &[Section::ThreadStates]),
     ("applications", &[Section::Applications]),
