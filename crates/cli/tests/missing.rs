@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What was not recorded, or is not in the files any more, is told by every reader.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -382,6 +383,25 @@ fn events_that_were_off_are_known_to_every_reader() {
     for number in ["count", "unfinished", "max_ns", "mean_ns"] {
         assert!(of("io_write")["not_exact"][number].is_null(), "its events were all on: {number}");
     }
+    // Tables: any event that was off could have been of any thread and processor.
+    let qualities = |name: &str, key: &str| -> BTreeMap<String, String> {
+        let words = ["table", "out", "--name", name, "--column", key, "--column", "quality"];
+        let text = String::from_utf8_lossy(&place.lat(&words).stdout).into_owned();
+        let row = |line: &str| line.split_once(',').map(|(a, b)| (a.to_owned(), b.to_owned()));
+        text.lines().skip(1).filter_map(row).collect()
+    };
+    for cpu in stats["events_by_cpu"].as_array().expect("rows") {
+        assert_eq!(cpu["not_exact"]["count"], "lower_bound");
+        let of_table = qualities("cpus", "cpu").remove(&cpu["cpu"].to_string());
+        assert_eq!(of_table.as_deref(), Some("lower_bound"), "{cpu}");
+    }
+    for (name, key) in [("threads", "tid"), ("applications", "pid")] {
+        let all = qualities(name, key);
+        assert!(!all.is_empty() && all.values().all(|of| of == "lower_bound"), "{name}: {all:?}");
+    }
+    let classes = qualities("classes", "class");
+    assert_eq!(classes["io:READ"], "exact");
+    assert_eq!(classes["io:READ_DONE"], "lower_bound");
 }
 
 /// The same where they were on before and behind.

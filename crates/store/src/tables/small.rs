@@ -16,6 +16,7 @@ use super::build::{Builder, Holds, TooLong};
 use super::opened::Opened;
 use super::shape::Described;
 use super::{BATCH_ROWS, Scan, StoreError, Table, derived, lanes};
+use crate::Recording;
 
 /// A table that is made at once, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -747,9 +748,10 @@ impl Tally {
     }
 }
 
-/// Events missing anywhere could be of any class, thread or processor.
+/// Events missing anywhere, or of classes that were off, could be of any class, thread or processor.
 pub fn quality(opened: &Opened) -> Cell<'static> {
-    let is_filtered = !opened.recording.filtered.is_empty();
+    let Recording { filtered, disabled, .. } = &opened.recording;
+    let is_filtered = !filtered.is_empty() || !disabled.is_empty();
     Cell::Text(quality_of(opened, is_filtered).name())
 }
 
@@ -787,7 +789,9 @@ fn class_rows(opened: &Opened, rows: &mut Rows<'_>, damage: &mut Vec<Damage>) ->
     for (stream, class) in trace.stream_classes.iter().enumerate() {
         for (index, event) in class.event_classes.iter().enumerate() {
             let tally = tallies[stream][index];
-            let quality = quality_of(opened, opened.recording.filtered.contains(&event.name));
+            let Recording { filtered, disabled, .. } = &opened.recording;
+            let is_filtered = filtered.contains(&event.name) || disabled.contains(&event.name);
+            let quality = quality_of(opened, is_filtered);
             rows.row(&[
                 Cell::Text(opened.label_of_class(stream as u32)),
                 Cell::Text(&event.name),
