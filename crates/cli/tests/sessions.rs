@@ -5,7 +5,7 @@
 use crate::place;
 
 use place::Place;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -181,4 +181,118 @@ fn recordings_that_nothing_relates_are_kept_apart_and_that_is_said() {
     let rows = messages(&place, &["shop", "desk"]);
     assert_eq!(rows.len() as u64, 2 * COUNT);
     assert!(rows.iter().all(|row| row["status"] != "complete"));
+}
+
+/// A trace of two streams, each by a clock of its own: spans begin in one and end in the other 50 µs later, and
+/// so do messages.
+fn two_clocks(place: &Place, name: &str, uids: [&str; 2], more: &Value) {
+    let number = |length: u32, role: Option<&str>| {
+        let mut class = json!({
+            "type": "fixed-length-unsigned-integer",
+            "length": length,
+            "byte-order": "little-endian",
+            "alignment": 8,
+        });
+        if let Some(role) = role {
+            class["roles"] = json!([role]);
+        }
+        class
+    };
+    let fields = |members: &[(&str, Value)]| {
+        let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
+        let members: Vec<Value> = members.iter().map(member).collect();
+        json!({ "type": "structure", "member-classes": members })
+    };
+    let mut fragments = vec![json!({ "type": "preamble", "version": 2 })];
+    for (id, uid) in ["a", "b"].into_iter().zip(uids) {
+        let mut clock = json!({
+            "type": "clock-class",
+            "id": id,
+            "name": "clock",
+            "uid": uid,
+            "frequency": 1_000_000_000,
+            "origin": "unix-epoch",
+            "offset-from-origin": { "seconds": 1_700_000_000, "cycles": 0 },
+        });
+        clock.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        fragments.push(clock);
+    }
+    fragments.push(json!({
+        "type": "trace-class",
+        "packet-header-field-class": fields(&[
+            ("stream_class", number(32, Some("data-stream-class-id"))),
+            ("stream", number(64, Some("data-stream-id"))),
+        ]),
+        "environment": { "hostname": "here" },
+    }));
+    for (id, clock) in (0..).zip(["a", "b"]) {
+        fragments.push(json!({
+            "type": "data-stream-class",
+            "id": id,
+            "default-clock-class-id": clock,
+            "event-record-header-field-class":
+                fields(&[("time", number(64, Some("default-clock-timestamp")))]),
+            "event-record-common-context-field-class":
+                fields(&[("vpid", number(32, None)), ("vtid", number(32, None))]),
+        }));
+    }
+    let clauses =
+        [["begin hop key k", "send request key k"], ["end hop key k", "recv request key k"]];
+    for (id, clauses) in (0..).zip(clauses) {
+        fragments.push(json!({
+            "type": "event-record-class",
+            "id": 0,
+            "data-stream-class-id": id,
+            "name": format!("event{id}"),
+            "attributes": { "lateralis": { "clauses": clauses } },
+            "payload-field-class": fields(&[("k", number(64, None))]),
+        }));
+    }
+    let folder = place.0.join(name);
+    std::fs::create_dir(&folder).unwrap();
+    let text: String = fragments.iter().map(|one| format!("\u{1e}{one}\n")).collect();
+    std::fs::write(folder.join("metadata"), text).unwrap();
+    for (id, late) in [(0_u32, 0), (1, 50_000)] {
+        let mut bytes = [&id.to_le_bytes()[..], &u64::from(id).to_le_bytes()].concat();
+        for k in 1..=20_u64 {
+            bytes.extend((k * 1_000_000 + late).to_le_bytes());
+            bytes.extend(1_u32.to_le_bytes());
+            bytes.extend((11 + id).to_le_bytes());
+            bytes.extend(k.to_le_bytes());
+        }
+        std::fs::write(folder.join(format!("stream{id}")), bytes).unwrap();
+    }
+}
+
+#[test]
+fn clocks_of_one_trace_may_be_apart_as_those_of_two() {
+    let place = Place::new();
+    const ONE: &str = "11111111-2222-4333-8444-555555555555";
+    const TWO: &str = "21111111-2222-4333-8444-555555555555";
+    let (none, some) = (json!({}), json!({ "precision": 30_000 }));
+    // What is known of how far they are apart, and the qualities of 50 µs.
+    for (name, uids, more, error, quality) in [
+        ("same", [ONE, ONE], &none, json!(0), "exact"),
+        ("unknown", [ONE, TWO], &none, Value::Null, "unknown"),
+        ("near", [ONE, TWO], &json!({ "precision": 20_000 }), json!(40_000), "exact"),
+        ("far", [ONE, TWO], &some, json!(60_000), "unknown"),
+    ] {
+        two_clocks(&place, name, uids, more);
+        let stats = place.json(&["stats", name, "--json"]);
+        let (span, messages) = (&stats["spans"][0], &stats["messages"][0]);
+        assert_eq!((&span["count"], &messages["matched"]), (&json!(20), &json!(20)), "{name}");
+        let mark = if quality == "exact" { Value::Null } else { json!(quality) };
+        assert_eq!(span["not_exact"]["max_ns"], mark, "{name}: {span}");
+        assert_eq!(messages["not_exact"]["max_ns"], mark, "{name}: {messages}");
+        for table in ["spans", "messages"] {
+            let words = ["table", name, "--name", table, "--column", "clock_error,quality"];
+            let text = String::from_utf8_lossy(&place.lat(&words).stdout).into_owned();
+            let cell = if error.is_null() { String::new() } else { error.to_string() };
+            let row = format!("{cell},{quality}");
+            assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), vec![row; 20], "{name}: {table}");
+        }
+        let output = place.lat(&["path", name, "--span", "hop"]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(text.contains("by one clock and ends by another"), quality != "exact", "{text}");
+    }
 }

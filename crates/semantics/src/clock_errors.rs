@@ -13,13 +13,15 @@ const KNOWN_MAX: usize = 1 << 16;
 
 /// What the clocks of two streams may be off by, nanoseconds; see [`lateralis_traces::Tie`].
 ///
-/// Cost: nothing where there is one trace, else two binary searches and a look-up. Memory: by
-/// traces, and by pairs of traces that were asked for, 65 536 of them.
+/// Cost: nothing where there is one trace with one clock, else two binary searches and a look-up. Memory: by
+/// traces, and by pairs of clocks that were asked for, 65 536 of them.
 #[derive(Debug, Clone, Default)]
 pub struct ClockErrors {
     /// Of each trace its first stream.
     first_streams: Vec<u32>,
     bases: Vec<Option<TimeBase>>,
+    /// By stream, of those of a trace with several clocks: which of the bases is its own.
+    of_several: HashMap<u32, usize>,
     known: HashMap<(usize, usize), Option<u64>>,
 }
 
@@ -27,15 +29,36 @@ impl ClockErrors {
     /// Of traces on one timeline.
     #[must_use]
     pub fn of(source: &Joined) -> Self {
-        let bases = source.bases().to_vec();
+        let mut bases = source.bases().to_vec();
+        let mut of_several = HashMap::new();
         let mut next = 0;
         let first = |part: &lateralis_traces::Part| {
             next += part.source.streams().len() as u32;
             next
         };
         let ends: Vec<u32> = source.parts().iter().map(first).collect();
-        let first_streams = std::iter::once(0).chain(ends).take(bases.len()).collect();
-        Self { first_streams, bases, known: HashMap::new() }
+        let first_streams: Vec<u32> = std::iter::once(0).chain(ends).take(bases.len()).collect();
+        for (number, (part, first)) in source.parts().iter().zip(&first_streams).enumerate() {
+            let several = TimeBase::of_several(part.source.as_ref(), &part.place);
+            let places: HashMap<usize, usize> =
+                several.keys().copied().zip(bases.len()..).collect();
+            let classes = &part.source.trace().stream_classes;
+            let streams = part.source.streams();
+            let clock_of = |class: u32| classes.get(class as usize).and_then(|class| class.clock);
+            let known = streams.iter().zip(*first..).filter_map(|(stream, number)| {
+                Some((number, *places.get(&clock_of(stream.class)?)?))
+            });
+            let before = of_several.len();
+            of_several.extend(known);
+            // The trace as a whole has no clock, and then no stream needs one of it.
+            if of_several.len() - before == streams.len()
+                && let Some(base) = bases.get_mut(number)
+            {
+                *base = several.values().next().cloned().or(base.take());
+            }
+            bases.extend(several.into_values().map(Some));
+        }
+        Self { first_streams, bases, of_several, known: HashMap::new() }
     }
 
     /// How far two times may be off, one of each stream: 0 of one clock, `None`: by any.
@@ -90,7 +113,9 @@ impl ClockErrors {
 
     fn of_traces(&mut self, a: StreamIndex, b: StreamIndex) -> Option<u64> {
         let of = |stream: StreamIndex| {
-            self.first_streams.partition_point(|first| *first <= stream.0).saturating_sub(1)
+            let of_trace =
+                || self.first_streams.partition_point(|first| *first <= stream.0).saturating_sub(1);
+            self.of_several.get(&stream.0).copied().unwrap_or_else(of_trace)
         };
         let (a, b) = (of(a), of(b));
         if a == b {

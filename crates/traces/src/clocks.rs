@@ -15,6 +15,8 @@
 //! the same counter a little differently, so of traces with one clock all take the
 //! conversion of the first: what came first in ticks comes first on the time line.
 
+use std::collections::BTreeMap;
+
 use lateralis_model::{Clock, Interval, Source};
 use lateralis_units::{Nanos, Ticks};
 
@@ -125,6 +127,26 @@ impl TimeBase {
         let host = ["hostname", "host"].iter().find_map(|name| trace.env(name)?.as_text());
         let host = host.map(str::to_owned);
         Some(Self { index, host, interval: source.interval(), ..Self::of_clock(clock, place) })
+    }
+
+    /// Those of a trace whose streams have several, by their index in the trace; none of any other.
+    ///
+    /// Clocks without an identity are not among them: one file may state one clock in several units.
+    #[must_use]
+    pub fn of_several(source: &dyn Source, place: &str) -> BTreeMap<usize, Self> {
+        let trace = source.trace();
+        let classes = trace.stream_classes.iter().zip(0..);
+        let bases = classes.filter_map(|(class, number)| {
+            let index = class.clock?;
+            let clock = trace.clocks.get(index).filter(|clock| clock.uuid.is_some())?;
+            let environment = trace.environment_of(number);
+            let value = |name: &str| environment.iter().find(|(key, _)| key == name)?.1.as_text();
+            let host = ["hostname", "host"].into_iter().find_map(value).map(str::to_owned);
+            let base = Self::of_clock(clock.clone(), place);
+            Some((index, Self { index, host, interval: source.interval(), ..base }))
+        });
+        let bases: BTreeMap<usize, Self> = bases.collect();
+        if bases.len() > 1 { bases } else { BTreeMap::new() }
     }
 
     /// A clock of which there is no trace.
