@@ -6,7 +6,7 @@ use lateralis_analysis::{
     Contradictions, CpuTime, Gaps, Numbering, Occupant, ScheduleSums, Scheduling, Stretch, Switch,
     ThreadInterval, ThreadState, ThreadTime, ThreadTimes,
 };
-use lateralis_model::{Quality, StreamIndex};
+use lateralis_model::{Host, Quality, StreamIndex};
 use lateralis_units::Nanos;
 
 use crate::derived::DerivedSink;
@@ -128,7 +128,17 @@ struct Thread<E> {
     begun_by: Option<E>,
     /// Who woke it, if that did.
     woken: Option<(Waker, WakeMoment)>,
+    /// The stream of that event.
+    stream: StreamIndex,
 }
+
+/// Number of the machine whose thread or processor this is, where each has `step` of them.
+fn host_of(number: u32, step: u32) -> u32 {
+    number.checked_div(step).unwrap_or(0).min(HOSTS_MAX)
+}
+
+/// The last machine that is told apart.
+const HOSTS_MAX: u32 = 1 << 8;
 
 /// What is remembered of a processor: who came, when, by which event.
 type Came<E> = (Option<u32>, Nanos, E);
@@ -149,6 +159,8 @@ pub struct Timelines<E> {
     alone: Vec<bool>,
     stream: StreamIndex,
     ended: Vec<ThreadInterval>,
+    /// By machine, when its last switch or wake-up was.
+    seen_until: Vec<Option<Nanos>>,
     /// Switches of CPUs that are not followed.
     left_out: u64,
 }
@@ -165,6 +177,7 @@ impl<E: Copy + Default> Timelines<E> {
             alone,
             stream: StreamIndex(0),
             ended: Vec::new(),
+            seen_until: Vec::new(),
             left_out: 0,
         }
     }
@@ -201,10 +214,30 @@ impl<E: Copy + Default> Timelines<E> {
     fn of_thread(&mut self, thread: u32) -> &mut Thread<E> {
         let index = thread as usize;
         if index >= self.of_threads.len() {
-            let new = || Thread { begun_by: None, woken: None };
+            let new = || Thread { begun_by: None, woken: None, stream: StreamIndex(0) };
             self.of_threads.resize_with(index + 1, new);
         }
         &mut self.of_threads[index]
+    }
+
+    /// A machine has recorded a switch or a wake-up.
+    #[inline]
+    fn see(&mut self, host: u32, time: Nanos) {
+        let index = host as usize;
+        if index >= self.seen_until.len() {
+            self.seen_until.resize(index + 1, None);
+        }
+        self.seen_until[index] = Some(time);
+    }
+
+    /// Until when an interval of a thread that had not ended is known to have lasted, if its recording ended
+    /// then. Of several machines the last event need not be of its own.
+    fn lasted_until(&self, tid: u32, begin: Nanos, end: Nanos) -> Nanos {
+        if self.seen_until.iter().flatten().nth(1).is_none() {
+            return end;
+        }
+        let seen = self.seen_until.get(host_of(tid, Host::new(1).steps().1) as usize);
+        seen.copied().flatten().map_or(begin, |seen| seen.min(end).max(begin))
     }
 
     /// Takes a switch or a wake-up; of another fact nothing follows.
@@ -224,6 +257,7 @@ impl<E: Copy + Default> Timelines<E> {
                 };
                 let event = sink.event(kinds, at, fact);
                 self.stream = at.stream;
+                self.see(host_of(number, Host::new(1).steps().0), at.time);
                 let from = (from, leaving, from_is_whole);
                 self.switch(kinds, at, cpu, from, (to, to_is_whole), event, sink);
             }
@@ -232,6 +266,7 @@ impl<E: Copy + Default> Timelines<E> {
                 let thread = self.threads.number(tid);
                 let event = sink.event(kinds, at, fact);
                 self.stream = at.stream;
+                self.see(host_of(tid, Host::new(1).steps().1), at.time);
                 let is_ready = match moment == WakeMoment::BeginOfNew {
                     true => {
                         self.scheduling.made(at.time, thread);
@@ -324,7 +359,7 @@ impl<E: Copy + Default> Timelines<E> {
         for (index, interval) in ended.iter().enumerate() {
             let ThreadInterval { thread, state, begin, end, cpu, has_ended, .. } = *interval;
             let of = self.of_thread(thread);
-            let begun_by = of.begun_by.take();
+            let (begun_by, begun_in) = (of.begun_by.take(), of.stream);
             let next = now_woken.filter(|(woken, _)| *woken == thread).map(|(_, by)| by);
             let woken = std::mem::replace(&mut of.woken, next);
             let quality = match (state, has_ended) {
@@ -332,8 +367,10 @@ impl<E: Copy + Default> Timelines<E> {
                 (Some(_), true) => Quality::Exact,
                 (Some(_), false) => Quality::LowerBound,
             };
+            let tid = self.threads.things().get(thread as usize).copied().unwrap_or(0);
+            let end = if has_ended { end } else { self.lasted_until(tid, begin, end) };
             let interval = ThreadStateInterval {
-                tid: self.threads.things().get(thread as usize).copied().unwrap_or(0),
+                tid,
                 state,
                 begin,
                 end,
@@ -341,7 +378,7 @@ impl<E: Copy + Default> Timelines<E> {
                 woken,
                 begun_by: begun_by.or(ended_by).unwrap_or_default(),
                 ended_by: ended_by.filter(|_| has_ended),
-                stream: self.stream,
+                stream: if has_ended { self.stream } else { begun_in },
                 comes_to_cpu: interval.comes_to_cpu,
                 is_off_cpu: interval.is_off_cpu,
                 quality,
@@ -379,7 +416,10 @@ impl<E: Copy + Default> Timelines<E> {
             is_off_cpu: false,
             quality: Quality::Unknown,
         };
-        self.of_thread(thread).begun_by = Some(sink.thread_state_begins(&interval));
+        let begun_by = sink.thread_state_begins(&interval);
+        let stream = self.stream;
+        let of = self.of_thread(thread);
+        (of.begun_by, of.stream) = (Some(begun_by), stream);
     }
 
     /// The recording has ended, with its last event then; another may begin.
@@ -392,6 +432,7 @@ impl<E: Copy + Default> Timelines<E> {
         if let Some(ended) = ended {
             self.scheduling.finish(ended);
             self.end_states(kinds, None, None, sink);
+            self.seen_until.clear();
         }
         let open = std::mem::take(&mut self.came).into_iter().enumerate();
         for (cpu, (tid, begin, begun_by)) in open.filter_map(|(cpu, came)| Some((cpu, came?))) {
@@ -402,5 +443,49 @@ impl<E: Copy + Default> Timelines<E> {
                 &CpuInterval { cpu, tid, begin, end: None, begun_by, quality },
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Ended(Vec<ThreadStateInterval>);
+
+    impl DerivedSink for Ended {
+        type Event = ();
+
+        fn thread_state(&mut self, _: &Kinds, interval: &ThreadStateInterval) {
+            self.0.push(*interval);
+        }
+    }
+
+    /// Switches, each with stream, time, processor, and the threads that leave and come; what is not over
+    /// when the last of all recordings ends: thread, stream, since when and until when.
+    fn unfinished(switches: &[(u32, i64, u32, u32, u32)], end: i64) -> Vec<(u32, u32, i64, i64)> {
+        let mut timelines = Timelines::new(Nanos(0), &Gaps::default(), vec![true; 2], None);
+        let (kinds, mut sink) = (Kinds::default(), Ended::default());
+        for &(stream, time, cpu, from, to) in switches {
+            let (stream, time, cpu) = (StreamIndex(stream), Nanos(time), Some(cpu));
+            let at = At { time, stream, cpu, writer: None, is_told: false };
+            let (from_is_whole, to_is_whole, leaving) = (true, true, Leaving::Waiting);
+            let fact = Fact::Switch { from, leaving, to, from_is_whole, to_is_whole };
+            timelines.fact(&kinds, &at, &fact, &mut sink);
+        }
+        timelines.finish(&kinds, Some(Nanos(end)), &mut sink);
+        let open = sink.0.iter().filter(|of| of.ended_by.is_none());
+        open.map(|of| (of.tid, of.stream.0, of.begin.0, of.end.0)).collect()
+    }
+
+    #[test]
+    fn what_is_not_over_lasted_until_its_own_machine_was_seen_last() {
+        let one = Host::new(1);
+        let (cpu, thread) = (one.cpu(0), one.thread(7));
+        let here = [(0, 10, 0, 0, 7), (0, 20, 0, 7, 8)];
+        assert_eq!(unfinished(&here, 90), [(7, 0, 20, 90), (8, 0, 20, 90)]);
+        let there = [(1, 30, cpu, 0, thread), (1, 50, cpu, thread, 0), (1, 60, cpu, 0, thread)];
+        let both = [&here[..], &there].concat();
+        assert_eq!(unfinished(&both, 90), [(7, 0, 20, 20), (8, 0, 20, 20), (thread, 1, 60, 60)]);
     }
 }
