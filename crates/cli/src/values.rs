@@ -81,7 +81,7 @@ fn grouped(number: u64) -> String {
 /// A count and its noun: `1 event`, `2 events`.
 pub fn counted(number: u64, noun: &str) -> String {
     let plural = match noun {
-        "process" | "loss" => "es",
+        "process" | "loss" | "branch" => "es",
         _ => "s",
     };
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { plural })

@@ -83,7 +83,7 @@ fn recorded_of(place: &Place, options: &[&str], how: &[&str]) -> Option<String> 
 }
 
 /// What samples weigh by path, as `perf script` has them.
-fn by_perf(place: &Place) -> BTreeMap<String, u64> {
+pub fn by_perf(place: &Place) -> BTreeMap<String, u64> {
     let fields = "comm,tid,period,ip,sym";
     let mut perf = Command::new("perf");
     perf.args(["script", "-i", "perf.data", "--no-inline", "-F", fields]).current_dir(&place.0);
@@ -105,7 +105,7 @@ fn by_perf(place: &Place) -> BTreeMap<String, u64> {
     paths
 }
 
-fn by_lat(place: &Place) -> BTreeMap<String, u64> {
+pub fn by_lat(place: &Place) -> BTreeMap<String, u64> {
     let folded = ["flow", "stacks", "perf.data", "--no-inline", "--format", "folded"];
     let output = place.lat(&folded);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -4,6 +4,7 @@
 //! One program of all files here: making one of each took longer than running them.
 
 mod absurd_times;
+mod branches;
 mod choosing;
 mod conventions;
 mod damage;

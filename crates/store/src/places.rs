@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use lateralis_model::{Event, EventClass, Names, Trace};
+use lateralis_model::{Event, EventClass, Names, Trace, Value};
 use lateralis_symbols::{
     AddressSpaces, Functions, Image, LineFrame, Lines, Mapping, Registers, Stacks as Unwinder,
     demangled,
@@ -162,6 +162,17 @@ enum Says {
     Forks,
     Named,
     BuildId,
+}
+
+/// The process and the thread that an event is of: copies have them in the context of their events.
+pub(crate) fn thread_of(event: &Event<'_>) -> Option<(u32, u32)> {
+    let number = |name: &str| match event.common_context()?.get(name)?.value() {
+        Value::Signed(value) => u32::try_from(value).ok(),
+        Value::Unsigned(value) => u32::try_from(value).ok(),
+        _ => None,
+    };
+    let writer = event.writer.map(|writer| (writer.pid, writer.tid));
+    writer.or_else(|| number("pid").zip(number("tid")))
 }
 
 fn says(class: &EventClass) -> Option<Says> {

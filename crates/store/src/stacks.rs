@@ -7,6 +7,7 @@
 //! samples with a call chain ─────────┴─► functions ─► tree of calls
 //! ```
 
+mod branches;
 mod off_cpu;
 
 use std::borrow::Cow;
@@ -21,9 +22,11 @@ use lateralis_model::{
 
 use lateralis_symbols::Registers;
 
+pub(crate) use self::branches::has_branches;
+pub use self::branches::{Branch, Branches, Jump, Jumps, Spot, jumps};
 pub use self::off_cpu::{OffCpu, off_cpu};
 use crate::Chosen;
-use crate::places::{Frame, Function, Images, In, Places};
+use crate::places::{Frame, Function, Images, In, Places, thread_of};
 
 /// Call chains hold marks of where the addresses behind them are [perf_event.h, enum perf_callchain_context]:
 /// in the kernel, in the program; all others are of guests and hypervisors.
@@ -341,6 +344,16 @@ impl<'i> Samples<'i> {
     pub fn places(&self) -> &Places<'i> {
         &self.places
     }
+
+    /// The same, to look up more addresses.
+    pub(crate) fn places_mut(&mut self) -> &mut Places<'i> {
+        &mut self.places
+    }
+
+    /// What a sample weighs: its period, or 1.
+    pub(crate) fn weight(event: &Event<'_>) -> u64 {
+        PERIOD.in_event(event).and_then(|field| field.as_u64()).unwrap_or(1)
+    }
 }
 
 struct Gathering<'i> {
@@ -460,8 +473,8 @@ impl Samples<'_> {
     /// The stack of a sample; `None` of an event that says none.
     pub fn read(&mut self, event: &Event<'_>) -> Option<Sample> {
         let number = |of: Of| of.in_event(event).and_then(|field| field.as_u64());
-        let (pid, tid) = event.writer.map_or((0, 0), |writer| (writer.pid, writer.tid));
-        let weight = number(PERIOD).unwrap_or(1);
+        let (pid, tid) = thread_of(event).unwrap_or((0, 0));
+        let weight = Self::weight(event);
         if let Some(frames) = self.named(event) {
             return Some(Sample { pid, tid, weight, frames });
         }
@@ -474,6 +487,8 @@ impl Samples<'_> {
         let mut frames: Vec<(u64, In)> = Vec::new();
         let mut place = interrupted;
         let mut is_innermost = true;
+        // Where frames of the program begin.
+        let mut user_from = None;
         if let Some(Value::Array(chain)) = CALLCHAIN.in_event(event).map(|of| of.value()) {
             for word in chain.filter_map(|of| of.as_u64()).take(2 * DEPTH_MAX) {
                 let mark = word as i64;
@@ -484,6 +499,7 @@ impl Samples<'_> {
                         _ => In::Elsewhere,
                     };
                     is_innermost = true;
+                    user_from = user_from.or((mark == CONTEXT_USER).then_some(frames.len()));
                     continue;
                 }
                 // Others hold where they go on: the call is the instruction before.
@@ -491,6 +507,12 @@ impl Samples<'_> {
                 frames.push((address, place));
                 is_innermost = false;
             }
+        }
+        // Calls that the processor remembers replace the program's part of a call chain: one address.
+        if let (Some(begin), Some(calls)) = (user_from, self.remembered_calls(pid, event)) {
+            let ip = frames.get(begin).map(|(address, _)| *address);
+            frames.truncate(begin);
+            frames.extend(calls.addresses(ip).map(|address| (address, In::Program)));
         }
         // What perf took of the program's stack itself: its call chain has only the kernel's part.
         let mut is_unwound = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat flow`: what a processor executed, by its own packets or by samples.
 
+mod branches;
 mod chart;
 pub mod code;
 mod coverage;
@@ -35,6 +36,8 @@ pub struct FlowArgs {
 /// What is asked of it.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
+    /// Show where branches led that the processor remembered at samples (perf record -b)
+    Branches(Box<branches::BranchesArgs>),
     /// Show which functions and lines of source were executed, and how often (Intel PT)
     Coverage(Box<coverage::CoverageArgs>),
     /// Show every instruction that a processor executed (Intel PT)
@@ -59,6 +62,7 @@ pub enum FlowCommand {
 /// Runs what was asked for.
 pub fn run(args: FlowArgs) -> Result<ExitStatus, CliError> {
     match args.command {
+        FlowCommand::Branches(args) => branches::run(&args),
         FlowCommand::Coverage(args) => coverage::run(&args),
         FlowCommand::Dump(args) => dump::run(&args),
         FlowCommand::Delta(args) => delta::run(&args),

@@ -125,6 +125,33 @@ fn each_word(bytes: &[u8], order: ByteOrder, row: &mut Row) {
     }
 }
 
+/// Adds branches; their flags are bit fields, which are filled from the end that the byte order says.
+fn each_branch(bytes: &[u8], order: ByteOrder, row: &mut Row) {
+    let mut wire = Wire::new(bytes, order);
+    while let (Some(from), Some(to), Some(flags)) = (wire.u64(), wire.u64(), wire.u64()) {
+        row.u64(from);
+        row.u64(to);
+        row.u64(match order {
+            ByteOrder::Little => flags,
+            ByteOrder::Big => little_branch_flags(flags),
+        });
+    }
+}
+
+/// Bits of each member of `struct perf_branch_entry` behind its addresses [perf_event.h].
+const BRANCH_FLAGS: [u32; 9] = [1, 1, 1, 1, 16, 4, 2, 4, 3];
+
+/// Flags of a branch whose first member is the highest bit, with the first as the lowest.
+fn little_branch_flags(flags: u64) -> u64 {
+    let (mut all, mut at) = (0, 0);
+    for bits in BRANCH_FLAGS {
+        let member = flags >> (u64::BITS - at - bits) & ((1 << bits) - 1);
+        all |= member << at;
+        at += bits;
+    }
+    all
+}
+
 /// Adds the values of a sample. `misc` is that of its record.
 pub fn values(
     attr: &Attr,
@@ -174,7 +201,7 @@ fn rare_values(attr: &Attr, values: &Sample<'_>, order: ByteOrder, row: &mut Row
             row.u64(values.branch_hw_index);
         }
         let count = (values.branches.len() / 24) as u32;
-        row.array(count, |row| each_word(values.branches, order, row));
+        row.array(count, |row| each_branch(values.branches, order, row));
         if attr.branch_sample_type & BRANCH_COUNTERS != 0 {
             row.integers(values.branch_counters, 8, order);
         }
@@ -219,5 +246,19 @@ fn rare_values(attr: &Attr, values: &Sample<'_>, order: ByteOrder, row: &mut Row
     }
     if has(sample::AUX) {
         row.bytes(values.aux);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_branches_are_the_same_in_both_orders() {
+        // mispredicted, aborted, 0x1234 cycles, kind 5, not speculative 2, 9, privilege 6.
+        let little = 0b1001 | 0x1234 << 4 | 5 << 20 | 2 << 24 | 9 << 26 | 6 << 30;
+        let big = 0b1001_u64 << 60 | 0x1234 << 44 | 5 << 40 | 2 << 38 | 9 << 34 | 6 << 31;
+        assert_eq!(little_branch_flags(big), little);
+        assert_eq!(little_branch_flags(1 << 63), 1);
     }
 }

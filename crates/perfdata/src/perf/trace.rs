@@ -345,6 +345,7 @@ fn sample_event_class(
     for (name, mask, bit) in [
         ("perf.user_regs", attr.sample_regs_user, sample::REGS_USER),
         ("perf.intr_regs", attr.sample_regs_intr, sample::REGS_INTR),
+        ("perf.branch_sample_type", attr.branch_sample_type, sample::BRANCH_STACK),
     ] {
         if attr.has(bit) {
             let value = format!("{mask:#x}");
