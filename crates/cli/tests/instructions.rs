@@ -722,3 +722,134 @@ fn the_longest_intervals_have_their_flow_and_all_their_picture() {
     let sum: u64 = bars.filter_map(count).sum();
     assert_eq!(sum, intervals.len() as u64);
 }
+
+/// A `perf.data` whose only buffer of packets was full at a byte of them, until the PSB at another: packets
+/// between are gone, and the kernel says so in one record more.
+fn full_between(file: &Path, full: usize, psb: usize, times: [u64; 2]) -> Vec<u8> {
+    const AUX: u32 = 11;
+    const AUXTRACE: u32 = 71;
+    let bytes = fs::read(file).expect("a recording");
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    let size = |at: usize| usize::from(u16::from_le_bytes([bytes[at + 6], bytes[at + 7]]));
+    let find = |kind: u32| {
+        let mut at = word(40) as usize;
+        while bytes[at..at + 4] != kind.to_le_bytes() {
+            at += size(at);
+        }
+        at
+    };
+    let (aux, auxtrace) = (find(AUX), find(AUXTRACE));
+    let behind = aux + size(aux);
+    let record = |offset: usize, count: usize, flags: u64, time: u64| {
+        let mut record = bytes[aux..behind].to_vec();
+        // Offset, size and flags; then the thread and the time.
+        for (at, word) in [(8, offset as u64), (16, count as u64), (24, flags), (40, time)] {
+            record[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        record
+    };
+    let packets_at = auxtrace + size(auxtrace);
+    let (all, more) = (word(auxtrace + 8) as usize, behind - aux);
+    let packets = &bytes[packets_at..packets_at + all];
+    let mut left = [&packets[..full], &packets[psb..]].concat();
+    let first = record(0, full, 1, times[0]);
+    let second = record(full, left.len() - full, 0, times[1]);
+    // The file stays as long as it is: PAD packets.
+    left.resize(all - more, 0);
+    let mut head = bytes[auxtrace..packets_at].to_vec();
+    head[8..16].copy_from_slice(&(left.len() as u64).to_le_bytes());
+    let between = &bytes[behind..auxtrace];
+    [&bytes[..aux], &first, &second, between, &head, &left, &bytes[packets_at + all..]].concat()
+}
+
+#[test]
+fn a_buffer_that_was_full_is_a_loss_with_its_time_and_a_gap_at_its_place() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let folder = made.join("fibscyc");
+    let original = folder.join("perf.data");
+    let output = run(
+        &place,
+        "dump",
+        &original.display().to_string(),
+        &words(&["--show", "packets", "--symfs", &machine]),
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let packets: Vec<(usize, &str)> = text
+        .lines()
+        .filter_map(|line| {
+            let (at, packet) = line.split_once("  ")?;
+            Some((usize::from_str_radix(at, 16).ok()?, packet))
+        })
+        .collect();
+    let second = packets.iter().rposition(|(_, packet)| *packet == "psb").expect("a second PSB");
+    let (full, psb) = (packets[second * 2 / 3].0, packets[second].0);
+    assert!(full > 500 && psb > full + 500, "{full} {psb}");
+    let times = [20_016_000_000_000, 20_016_002_000_000];
+    fs::write(place.0.join("full.data"), full_between(&original, full, psb, times))
+        .expect("a file");
+
+    // All that is there, and nothing else.
+    let table = |name: &str, columns: &str| {
+        let words =
+            ["table", "full.data", "--name", name, "--column", columns, "--symfs", &machine];
+        let output = place.lat(&words);
+        let rows = String::from_utf8_lossy(&output.stdout).into_owned();
+        let rows = rows.lines().skip(1).map(|row| row.split(',').map(str::to_owned).collect());
+        (output.status.code(), rows.collect::<Vec<Vec<String>>>())
+    };
+    let truth = fs::read(folder.join("truth.ips.zst")).expect("the truth");
+    let truth = zstd::decode_all(&truth[..]).expect("zstd");
+    let truth: Vec<u64> = String::from_utf8_lossy(&truth)
+        .split_whitespace()
+        .map(|word| u64::from_str_radix(word, 16).expect("hex"))
+        .collect();
+    let (status, rows) = table("flow_instructions", "address,ts");
+    assert_eq!(status, Some(1));
+    let found: Vec<u64> = rows.iter().map(|row| row[0].parse().expect("a number")).collect();
+    let same = found.iter().zip(&truth).take_while(|(one, other)| one == other).count();
+    let rest = &found[same..];
+    assert!(same > 1000 && rest.len() > 1000 && found.len() + 1000 < truth.len(), "{same}");
+    assert_eq!(rest, &truth[truth.len() - rest.len()..]);
+
+    // One gap, where the packets end, from the last time that is known before it to the first behind it.
+    let (_, gaps) = table("flow_gaps", "cause,byte,ts,end_ts");
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert_eq!(gaps[0][..2], ["the buffer for packets was full".to_owned(), full.to_string()]);
+    let nanos = |text: &String| text.parse::<u64>().expect("a time");
+    let (begin, end) = (nanos(&gaps[0][2]), nanos(&gaps[0][3]));
+    assert!(begin >= nanos(&rows[same - 1][1]) && end <= nanos(&rows[same][1]), "{gaps:?}");
+    assert!(end > begin, "{gaps:?}");
+    // No call is counted over it: those that were open then have no end that was seen.
+    let (_, calls) = table("flow_calls", "begin,instructions,quality");
+    let over = calls.iter().filter(|row| {
+        let (first, count) = (nanos(&row[0]), nanos(&row[1]));
+        row[2] == "exact" && first < same as u64 && first + count > same as u64
+    });
+    assert_eq!(over.count(), 0);
+
+    // The loss: not before the record before it, and until tracing began again.
+    let losses = place.lat(&["table", "full.data", "--name", "losses"]).stdout;
+    let losses = String::from_utf8_lossy(&losses).into_owned();
+    assert_eq!(losses.lines().count(), 2, "{losses}");
+    assert!(losses.contains("full") && losses.contains(&times[1].to_string()), "{losses}");
+    let info = place.json(&["info", "full.data", "--json"]);
+    assert_eq!(info["losses"].as_array().map(Vec::len), Some(1), "{info}");
+    assert_eq!(info["losses"][0]["cause"], "full", "{info}");
+    let text = place.lat(&["info", "full.data"]).stdout;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(!text.contains("none that was counted"), "{text}");
+    // What is whole has none.
+    let whole = place.json(&["info", &original.display().to_string(), "--json"]);
+    assert_eq!(whole["losses"].as_array().map(Vec::len), Some(0), "{whole}");
+    // A copy has the same gap.
+    assert!(
+        place.lat(&["convert", "full.data", "-o", "copy.ctf", "--to", "ctf2"]).status.success()
+    );
+    let gaps_of = |of: &str| {
+        let output = place.lat(&["table", of, "--name", "flow_gaps", "--symfs", &machine]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(gaps_of("copy.ctf"), gaps_of("full.data"));
+}

@@ -39,6 +39,10 @@ pub enum GapCause {
     /// Which thread ran is not known, and so neither is its code. Found by those who divide a stream among
     /// threads, never by a decoder.
     UnknownThread,
+    /// Packets were not recorded: there was no room for them in memory. Found by those who read a recording.
+    BufferFull,
+    /// Packets are not there, for another reason. Found by those who read a recording.
+    Missing,
 }
 
 /// A stretch of which nothing is known.

@@ -9,6 +9,7 @@
 
 mod calls;
 mod coverage;
+mod cuts;
 mod delta;
 mod division;
 mod resolution;
@@ -24,7 +25,7 @@ use lateralis_intelpt::flow::{Event, Flow, Gap, GapCause, Sink, State};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{self, Packet, Packets};
 use lateralis_intelpt::time::{Settings, Times, perf_nanos};
-use lateralis_model::{Source, Value};
+use lateralis_model::Source;
 use lateralis_traces::hardware::{Buffer, Clocks};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
@@ -35,6 +36,7 @@ pub use resolution::{Resolution, factors, resolution};
 pub use sizes::{Kind, Sizes, sizes};
 pub use system_calls::{SystemCalls, system_calls};
 
+use self::cuts::{Cuts, Followed};
 use self::division::{Candidate, Owner, Stay, Switches, Turn, Who, divide};
 use crate::places::{Function, In, Places};
 
@@ -42,8 +44,6 @@ use crate::places::{Function, In, Places};
 const CODE_BYTES_MAX: u64 = 4 << 30;
 /// Where addresses of the kernel begin [Documentation/arch/x86/x86_64/mm.rst, the canonical hole].
 const KERNEL_BEGIN: u64 = 1 << 63;
-/// The flag of an `aux` record: the buffer was full [perf_event.h, PERF_AUX_FLAG_TRUNCATED].
-const AUX_TRUNCATED: u64 = 1;
 /// The program of packets of which it is not known.
 const UNKNOWN_THREAD: &str = "[unknown]";
 /// The kind of record that begins a trace of a thread, by its name.
@@ -89,6 +89,8 @@ struct Run {
     before: u64,
     /// In their order.
     turns: Vec<Turn>,
+    /// Why packets are missing behind them, where some are.
+    gap: Option<GapCause>,
 }
 
 /// What a thread executed.
@@ -131,6 +133,8 @@ pub struct Recorded<'i> {
     unreadable: Vec<(Option<u32>, String)>,
     /// How often the buffer of a thread or processor was full.
     truncated: u64,
+    /// How often parts of what a tracer put out are missing for another reason.
+    partial: u64,
 }
 
 /// Follows what was executed.
@@ -185,6 +189,8 @@ pub fn cause_name(cause: &GapCause) -> &'static str {
         GapCause::NoCode(_) => "the code is not known",
         GapCause::Contradiction(_) => "packets and code contradict each other",
         GapCause::UnknownThread => "which thread ran is not known",
+        GapCause::BufferFull => "the buffer for packets was full",
+        GapCause::Missing => "packets are missing",
     }
 }
 
@@ -194,7 +200,9 @@ impl<'i> Recorded<'i> {
     pub fn raw(places: Places<'i>, buffers: Vec<Buffer>, code: &[(u64, Vec<u8>)]) -> Self {
         let mut this = Self::new(places, Clocks::default());
         this.spaces.push(code.to_vec());
-        for Buffer { cpu, tid, runs } in buffers {
+        for buffer in buffers {
+            let Buffer { cpu, tid, .. } = buffer;
+            let runs = Cuts::default().divide(buffer);
             let program = "[packets]".to_owned();
             this.whole(Traced { cpu, pid: 0, tid: tid.unwrap_or(0), program }, runs, 0);
         }
@@ -210,11 +218,12 @@ impl<'i> Recorded<'i> {
             clocks,
             unreadable: Vec::new(),
             truncated: 0,
+            partial: 0,
         }
     }
 
     /// Adds packets that are all of one thread.
-    fn whole(&mut self, traced: Traced, runs: Vec<Vec<u8>>, space: usize) {
+    fn whole(&mut self, traced: Traced, runs: Vec<Followed>, space: usize) {
         let packed = self.packed.len();
         let pieces =
             (0..runs.len()).map(|run| Piece { packed, run, turn: 0, last_turn: 0, is_gap: false });
@@ -243,7 +252,7 @@ impl<'i> Recorded<'i> {
     ) -> Self {
         let mut starts: Vec<(Option<u32>, u32, u32)> = Vec::new();
         let mut switches = Switches::default();
-        let mut truncated = 0;
+        let mut cuts = Cuts::default();
         let mut events = source.events();
         while let Some(event) = events.next_event() {
             if places.see(&event) {
@@ -257,22 +266,18 @@ impl<'i> Recorded<'i> {
                     let (Some(pid), Some(tid)) = (number("pid"), number("tid")) else { continue };
                     starts.push((event.packet.cpu.map(|cpu| cpu.0), pid as u32, tid as u32));
                 }
-                "aux" => {
-                    let flags = payload.get("flags").map(|flags| flags.value());
-                    let is_full = match flags {
-                        Some(Value::Unsigned(flags)) => flags & AUX_TRUNCATED != 0,
-                        _ => number("flags").is_some_and(|flags| flags & AUX_TRUNCATED != 0),
-                    };
-                    truncated += u64::from(is_full);
-                }
+                "aux" => cuts.see(&event),
                 _ => {}
             }
         }
         places.at_any_time();
-        let mut this = Self { truncated, ..Self::new(places, clocks) };
+        let Cuts { truncated, partial, .. } = cuts;
+        let mut this = Self { truncated, partial, ..Self::new(places, clocks) };
         let mut spaces = HashMap::new();
         let mut divided = false;
-        for Buffer { cpu, tid, runs } in buffers {
+        for buffer in buffers {
+            let Buffer { cpu, tid, .. } = buffer;
+            let runs = cuts.divide(buffer);
             let thread = match (tid, cpu) {
                 (Some(tid), _) => Ok((this.places.process_of(tid).unwrap_or(tid), tid)),
                 (None, Some(cpu)) if switches.is_known() => {
@@ -316,7 +321,7 @@ impl<'i> Recorded<'i> {
     }
 
     /// Adds packets of a processor, divided by who ran there.
-    fn divided(&mut self, cpu: u32, runs: Vec<Vec<u8>>, switches: &Switches) {
+    fn divided(&mut self, cpu: u32, runs: Vec<Followed>, switches: &Switches) {
         let clocks = self.clocks;
         let runs = with_places(runs, |bytes| divide(switches, cpu, bytes, &clocks));
         let traced = Traced { cpu: Some(cpu), pid: 0, tid: 0, program: UNKNOWN_THREAD.to_owned() };
@@ -387,6 +392,12 @@ impl<'i> Recorded<'i> {
     #[must_use]
     pub fn truncated(&self) -> u64 {
         self.truncated
+    }
+
+    /// How often parts of what a tracer put out are missing for another reason.
+    #[must_use]
+    pub fn partial(&self) -> u64 {
+        self.partial
     }
 
     /// Decodes everything.
@@ -467,10 +478,10 @@ impl<'i> Recorded<'i> {
 }
 
 /// Runs with the number of bytes before each.
-fn with_places(runs: Vec<Vec<u8>>, turns: impl Fn(&[u8]) -> Vec<Turn>) -> Vec<Run> {
+fn with_places(runs: Vec<Followed>, turns: impl Fn(&[u8]) -> Vec<Turn>) -> Vec<Run> {
     let mut before = 0;
-    let run = |bytes: Vec<u8>| {
-        let run = Run { turns: turns(&bytes), before, bytes };
+    let run = |(bytes, gap): Followed| {
+        let run = Run { turns: turns(&bytes), before, bytes, gap };
         before += run.bytes.len() as u64;
         run
     };
@@ -613,7 +624,11 @@ impl<'r> Decoder<'r> {
         }
         self.flow.enter(part.space as u32);
         let mut sink = Following { places, code, follow, position, clock: before.0 };
+        let end = bytes.end;
         self.flow.decode_part(&mut state, &run.bytes, bytes, &mut sink);
+        if let Some(cause) = run.gap.filter(|_| end == run.bytes.len() && !sink.is_enough()) {
+            sink.event(end, Event::Gap(Gap { position: end, cause }));
+        }
     }
 }
 

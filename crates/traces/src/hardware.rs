@@ -24,6 +24,8 @@ pub struct Buffer {
     pub tid: Option<u32>,
     /// Bytes that follow each other. Between two of these some are missing.
     pub runs: Vec<Vec<u8>>,
+    /// The first byte of each run, of all that the tracer put out into this buffer; none where all is one.
+    pub offsets: Vec<u64>,
 }
 
 /// What is known of the clocks of the processor.
@@ -290,7 +292,10 @@ fn buffers(pieces: impl IntoIterator<Item = (AuxArea, impl AsRef<[u8]>)>) -> Vec
             let Some(new) = new.filter(|new| !new.is_empty()) else { continue };
             match buffer.runs.last_mut().filter(|_| end >= Some(area.offset_bytes)) {
                 Some(run) => run.extend_from_slice(new),
-                None => buffer.runs.push(new.to_vec()),
+                None => {
+                    buffer.runs.push(new.to_vec());
+                    buffer.offsets.push(area.offset_bytes.saturating_add(known));
+                }
             }
             end = Some(area.offset_bytes.saturating_add(area.size_bytes));
         }
@@ -368,6 +373,7 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].tid, found[0].cpu), (Some(7), None));
         assert_eq!(found[0].runs, runs(&[&b"abcdefghijkl"[..], b"later on"]));
+        assert_eq!(found[0].offsets, [0, 40]);
         assert_eq!(found[1].runs, runs(&[&b"other th"[..]]));
     }
 

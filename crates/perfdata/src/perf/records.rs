@@ -5,6 +5,10 @@
 use lateralis_model::ByteOrder;
 
 pub const MMAP: u32 = 1;
+/// Flags of an `AUX` record: the buffer was full; parts are missing; something else came between
+/// [perf_event.h, PERF_AUX_FLAG_TRUNCATED, _PARTIAL and _COLLISION].
+pub const AUX_TRUNCATED: u64 = 1;
+pub const AUX_INCOMPLETE: u64 = AUX_TRUNCATED | 4 | 8;
 pub const LOST: u32 = 2;
 pub const COMM: u32 = 3;
 pub const EXIT: u32 = 4;

@@ -37,8 +37,8 @@ pub struct Seen {
     pub lost: bool,
     /// Sum of what LOST_SAMPLES tells.
     pub lost_samples: u64,
-    /// Pieces of the output of hardware tracers that are not whole.
-    pub truncated_aux: u64,
+    /// Whether the output of hardware tracers is not whole.
+    pub incomplete_aux: bool,
 }
 
 impl Seen {
@@ -136,7 +136,7 @@ impl Seen {
             records::COMM | records::FORK => self.names.push((time, place)),
             records::AUX => {
                 let flags = Wire::at(record.body, 16, order).u64().unwrap_or(0);
-                self.truncated_aux += flags & 1;
+                self.incomplete_aux |= flags & records::AUX_INCOMPLETE != 0;
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ use lateralis_model::{
 };
 use lateralis_units::{CpuId, Nanos, Ticks};
 
-use super::attr::{Attr, TYPE_TRACEPOINT, sample};
+use super::attr::{Attr, NOWHERE, TYPE_TRACEPOINT, sample};
 use super::content::{Content, Merge, Part};
 use super::events::{Comms, PerfEvents};
 use super::features::Features;
@@ -120,12 +120,6 @@ pub fn open(mut file: File, mut parts: Vec<Part>, limit_bytes: u64, mut notes: N
     trace.all_classes(&seen, &mut features, &mut notes);
     trace.all_names(&mut seen, features);
     trace.all_losses(&seen);
-    if seen.truncated_aux > 0 {
-        notes.remark(format!(
-            "output of a hardware tracer was lost at {} places: events aux with the flag truncated",
-            seen.truncated_aux
-        ));
-    }
     (trace.damage, trace.remarks) = notes.take();
     trace
 }
@@ -269,7 +263,9 @@ impl PerfTrace {
         let mut losses = Vec::new();
         // The time of the event before it in its stream.
         let mut last: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut all = Merge::new(&self.content, |_| seen.lost);
+        // Losses of a hardware tracer that has not begun again, by the number of its event.
+        let mut open: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut all = Merge::new(&self.content, |_| seen.lost || seen.incomplete_aux);
         let Content { attrs, cpus, order, .. } = &self.content;
         while let Some(found) = all.next() {
             let places = found.attr.ok().and_then(|attr| attrs.places.get(attr));
@@ -287,6 +283,24 @@ impl PerfTrace {
             let Some(stream) = self.stream_of(cpu) else { continue };
             let time = found.time.max(self.first);
             let before = last.insert(stream, time);
+            if found.record.kind == records::AUX {
+                // Each processor's or thread's event has a number of its own.
+                let back = places.map_or(NOWHERE, |places| places.id.1);
+                let at = (body.len() as u64).checked_sub(back.into());
+                let id = at.and_then(|at| Wire::at(body, at, *order).u64()).unwrap_or(0);
+                if let Some(loss) = open.remove(&id).and_then(|loss| losses.get_mut(loss)) {
+                    end_loss(loss, self.nanos(time));
+                }
+                let flags = Wire::at(body, 16, *order).u64().unwrap_or(0);
+                if flags & records::AUX_INCOMPLETE != 0 {
+                    let is_full = flags & records::AUX_TRUNCATED != 0;
+                    let cause = if is_full { LossCause::Full } else { LossCause::Discarded };
+                    let begin = Some(self.nanos(before.unwrap_or(time)));
+                    let (stream, interval) = (StreamIndex(stream), Interval { begin, end: None });
+                    open.insert(id, losses.len());
+                    losses.push(Loss { stream, cause, count: None, interval });
+                }
+            }
             if found.record.kind == records::LOST {
                 let mut wire = Wire::at(body, 8, *order);
                 let count = wire.u64();
@@ -296,6 +310,10 @@ impl PerfTrace {
                 let (stream, interval) = (StreamIndex(stream), Interval { begin, end }.ordered());
                 losses.push(Loss { stream, cause: LossCause::Full, count, interval });
             }
+        }
+        for loss in open.into_values() {
+            let end = self.nanos(self.last.max(self.first));
+            losses.get_mut(loss).into_iter().for_each(|loss| end_loss(loss, end));
         }
         // LOST counts records of a buffer as they are lost; LOST_SAMPLES counts
         // those of an event, the same ones, and those after the last LOST.
@@ -308,6 +326,10 @@ impl PerfTrace {
         }
         self.losses = losses;
     }
+}
+
+fn end_loss(loss: &mut Loss, end: Nanos) {
+    loss.interval = Interval { end: Some(end), ..loss.interval }.ordered();
 }
 
 /// The class of an attribute's samples, and the format of their raw data.

@@ -865,8 +865,8 @@ mod tests {
         run(1, elsewhere[0]);
         run(0, times[1]);
         let mut recorded = Recorded::new(Places::without_events(NoFiles), CLOCKS);
-        recorded.divided(0, vec![stream(&times)], &switches);
-        recorded.divided(1, vec![stream(&elsewhere)], &switches);
+        recorded.divided(0, vec![(stream(&times), None)], &switches);
+        recorded.divided(1, vec![(stream(&elsewhere), None)], &switches);
         recorded.gather(&mut Default::default(), &[]);
         let part = recorded.parts.iter().find(|part| part.traced.tid == thread.1);
         let pieces = &part.expect("the thread").pieces;
@@ -877,7 +877,7 @@ mod tests {
         assert_eq!(bytes[0].end, bytes[2].start);
         // Without a time elsewhere it is one.
         let mut recorded = Recorded::new(Places::without_events(NoFiles), CLOCKS);
-        recorded.divided(0, vec![stream(&times)], &switches);
+        recorded.divided(0, vec![(stream(&times), None)], &switches);
         recorded.gather(&mut Default::default(), &[]);
         let part = recorded.parts.iter().find(|part| part.traced.tid == thread.1);
         assert_eq!(part.expect("the thread").pieces.len(), 1);

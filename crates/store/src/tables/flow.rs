@@ -102,6 +102,13 @@ impl Flow {
                 line,
             ],
             Self::Gaps => vec![
+                (
+                    "end_ts",
+                    Int,
+                    "ns",
+                    "when something is known again; none: until the end, or not known",
+                ),
+                ("end_ts_error", Int, "ns", "how far `end_ts` may be off"),
                 ("cause", Word, "", "why nothing is known"),
                 ("address", Int, "", "where the code is missing or does not fit"),
                 ("byte", Int, "", "the packet that says so: its first byte"),
@@ -199,8 +206,10 @@ pub fn scan(
                 wants_frames,
                 text: String::new(),
                 is_enough: false,
+                gap: None,
             };
             recorded.follow(&mut steps);
+            steps.end_gap(None);
             rows = steps.rows;
         }
     }
@@ -249,6 +258,17 @@ struct Steps<'r> {
     wants_frames: bool,
     text: String,
     is_enough: bool,
+    /// The gap that nothing has come behind yet.
+    gap: Option<OpenGap>,
+}
+
+/// A gap of which the end is not known yet.
+struct OpenGap {
+    time: Moment,
+    /// The processor that it began on.
+    cpu: Option<u32>,
+    position: u64,
+    cause: GapCause,
 }
 
 impl Steps<'_> {
@@ -261,6 +281,33 @@ impl Steps<'_> {
         let all = head.into_iter().chain(rest.iter().copied());
         cells.iter_mut().zip(all).for_each(|(to, cell)| *to = cell);
         self.is_enough = self.rows.row(&cells).is_break();
+    }
+
+    /// Something is known again.
+    fn end_gap(&mut self, end: Moment) {
+        let Some(OpenGap { time: begin, cpu, position, cause }) = self.gap.take() else { return };
+        let place = match cause {
+            GapCause::NoCode(at) | GapCause::Contradiction(at) => address(at),
+            GapCause::Overflow
+            | GapCause::Malformed(_)
+            | GapCause::UnknownThread
+            | GapCause::BufferFull
+            | GapCause::Missing => Cell::Null,
+        };
+        let number = match cause {
+            GapCause::Overflow => 0,
+            GapCause::Malformed(_) => 1,
+            GapCause::NoCode(_) => 2,
+            GapCause::Contradiction(_) => 3,
+            GapCause::UnknownThread => 4,
+            GapCause::BufferFull => 5,
+            GapCause::Missing => 6,
+        };
+        let cause = Cell::Word(number, Some(cause_name(&cause)));
+        let position = Cell::Int(position.cast_signed());
+        let now = std::mem::replace(&mut self.traced.cpu, cpu);
+        self.row(begin, &[time(end), error_of(end), cause, place, position]);
+        self.traced.cpu = now;
     }
 }
 
@@ -313,6 +360,7 @@ fn ends(ends: Ends) -> &'static str {
 
 impl Follow for Steps<'_> {
     fn begins(&mut self, _: &mut Places<'_>, traced: &Traced) {
+        self.end_gap(None);
         self.traced = traced.clone();
     }
 
@@ -351,25 +399,24 @@ impl Follow for Steps<'_> {
                 });
                 self.text = text;
             }
+            Flow::Gaps => self.end_gap(time),
             _ => {}
         }
     }
 
     fn event(&mut self, _: &mut Places<'_>, position: u64, event: Event, time: Moment) {
-        let (Flow::Gaps, Event::Gap(gap)) = (self.flow, event) else { return };
-        let place = match gap.cause {
-            GapCause::NoCode(at) | GapCause::Contradiction(at) => address(at),
-            GapCause::Overflow | GapCause::Malformed(_) | GapCause::UnknownThread => Cell::Null,
-        };
-        let number = match gap.cause {
-            GapCause::Overflow => 0,
-            GapCause::Malformed(_) => 1,
-            GapCause::NoCode(_) => 2,
-            GapCause::Contradiction(_) => 3,
-            GapCause::UnknownThread => 4,
-        };
-        let cause = Cell::Word(number, Some(cause_name(&gap.cause)));
-        self.row(time, &[cause, place, Cell::Int(position.cast_signed())]);
+        if self.flow != Flow::Gaps {
+            return;
+        }
+        match event {
+            Event::Gap(gap) => {
+                self.end_gap(time);
+                let (cpu, cause) = (self.traced.cpu, gap.cause);
+                self.gap = Some(OpenGap { time, cpu, position, cause });
+            }
+            Event::Synced(_) | Event::Enabled(_) => self.end_gap(time),
+            _ => {}
+        }
     }
 
     fn is_enough(&self) -> bool {

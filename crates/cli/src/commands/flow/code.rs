@@ -158,7 +158,8 @@ impl CodeArgs {
 /// Says what is missing. @return whether there were no packets but those that were decoded.
 pub fn close(recorded: Recorded<'_>) -> bool {
     warn(&recorded);
-    let is_complete = recorded.unreadable().is_empty() && recorded.truncated() == 0;
+    let is_complete =
+        recorded.unreadable().is_empty() && recorded.truncated() == 0 && recorded.partial() == 0;
     let (_, missing) = recorded.finish();
     for (image, why, _) in missing {
         tell!("warning: {image}: {why}");
@@ -177,6 +178,10 @@ fn warn(recorded: &Recorded<'_>) {
         tell!(
             "warning: the buffer for packets was full {times}: some are missing (perf record -m ,64M)"
         );
+    }
+    if recorded.partial() > 0 {
+        let times = values::counted(recorded.partial(), "time");
+        tell!("warning: the tracer of the processor was interrupted {times}: packets are missing");
     }
 }
 

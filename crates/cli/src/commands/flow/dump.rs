@@ -111,7 +111,7 @@ fn packets(args: &DumpArgs, buffers: &[Buffer]) -> Result<u64, CliError> {
     let style = if args.json { Style::Json } else { Style::Text };
     let mut out = BufWriter::with_capacity(1 << 16, output::data(style));
     let (mut errors, mut left) = (0, args.head.unwrap_or(u64::MAX));
-    for Buffer { cpu, tid, runs } in buffers {
+    for Buffer { cpu, tid, runs, .. } in buffers {
         match args.json {
             true => writeln!(out, "{}", json!({ "thread": tid, "cpu": cpu }))?,
             false => writeln!(out, "# packets of {}", owner(*cpu, *tid))?,
@@ -268,7 +268,11 @@ impl<W: Write> Follow for Dumping<'_, W> {
                 self.gaps += 1;
                 let address = match gap.cause {
                     GapCause::NoCode(at) | GapCause::Contradiction(at) => Some(at),
-                    GapCause::Overflow | GapCause::Malformed(_) | GapCause::UnknownThread => None,
+                    GapCause::Overflow
+                    | GapCause::Malformed(_)
+                    | GapCause::UnknownThread
+                    | GapCause::BufferFull
+                    | GapCause::Missing => None,
                 };
                 (format!("gap: {}", cause_name(&gap.cause)), address)
             }
