@@ -29,6 +29,16 @@ static void count_loss(uint64_t *counter)
     __atomic_fetch_add(counter, 1, RELAXED);
 }
 
+/* In a ring of this thread, which nothing but its signal handlers interrupts. */
+static void count_own_loss(uint64_t *counter)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("incq %0" : "+m"(*counter)::"cc"); /* one instruction: no handler in between */
+#else
+    count_loss(counter);
+#endif
+}
+
 static struct lat_packet *packet_at(struct lat_ring *ring, uint64_t sequence)
 {
     const uint64_t index = sequence & (lat_i_area.packets_per_ring - 1);
@@ -84,9 +94,8 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
 {
     const uint64_t bytes = lat_i_area.packet_bytes;
     const uint64_t position = cursor & ~LAT_CURSOR_SLACK_MASK;
-    const uint64_t current = position / bytes;
+    const uint64_t current = position >> lat_i_area.packet_shift;
     const uint64_t next = position == 0 ? 0 : current + 1;
-    const uint64_t now = lat_i_clock();
     uint64_t n = 0;
 
     if (lat_i_area.header->ring_mode != LAT_MODE_OVERWRITE) {
@@ -97,6 +106,7 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
     }
     if (next * bytes + LAT_PACKET_HEADER_BYTES + WRITER_RECORD_BYTES > backed_end(ring))
         return 0;
+    const uint64_t now = lat_i_clock();
     if (position != 0) {
         struct lat_packet *old = packet_at(ring, current);
         const uint64_t content = position - (cursor & LAT_CURSOR_SLACK_MASK) - current * bytes;
@@ -269,12 +279,29 @@ static void emit_per_cpu(uint32_t id, const struct lat_i_piece *pieces, uint32_t
                                      start + record_bytes + slack)) {
             return;
         }
-        if (!free_packet) {
-            count_loss(&ring->lost_full);
+        /* Counted on the ring's own CPU alone: that needs no locked addition, which costs as much as
+         * an event. */
+        if (!free_packet && lat_i_rseq_count(ring, cpu, cursor, &ring->lost_full))
             return;
-        }
     }
     count_loss(&ring->lost_contended);
+}
+
+/* A ring that stays full, as emit_per_cpu would find it, with nothing in between. @return whether the
+ * event has been counted as lost. */
+static LAT_INLINE int is_lost_to_full_ring(uint64_t payload_bytes)
+{
+#if defined(__x86_64__)
+    return lat_i_area.kind == LAT_RING_PER_CPU &&
+           __atomic_load_n(&lat_i_area.rings_usable, __ATOMIC_ACQUIRE) && lat_i_thread.writer != 0 &&
+           /* Each time: a recorder that attaches can change it. */
+           __atomic_load_n(&lat_i_area.header->ring_mode, RELAXED) != LAT_MODE_OVERWRITE &&
+           payload_bytes <= payload_bytes_max() &&
+           lat_i_rseq_lost(ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes));
+#else
+    (void)payload_bytes;
+    return 0;
+#endif
 }
 
 /* ---- per-thread rings ------------------------------------------------- */
@@ -403,7 +430,7 @@ static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint3
         !fits_packet(position, record_bytes)) {
         position = prepare_place(ring, cursor, record_bytes);
         if (position == 0) {
-            count_loss(&ring->lost_full);
+            count_own_loss(&ring->lost_full);
             __atomic_store_n(&ring->limit, 0, RELAXED);
             return;
         }
@@ -469,6 +496,7 @@ int lat_i_rings_usable(void)
         return 0;
     lat_i_area.ring_stride = stride;
     lat_i_area.packet_bytes = packet;
+    lat_i_area.packet_shift = (uint32_t)__builtin_ctzll(packet);
     lat_i_area.packets_per_ring = packets;
     if (lat_i_area.kind == LAT_RING_PER_CPU) {
         __atomic_store_n(&lat_i_state.mask, (packet * packets - 1) & ~LAT_CURSOR_SLACK_MASK, RELAXED);
@@ -537,8 +565,8 @@ void lat_i_count_lost(uint64_t events)
         __atomic_fetch_add(&lat_i_area.header->lost_no_ring, events, RELAXED); /* pair: count_loss */
 }
 
-static void emit_or_count(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
-                          uint64_t payload_bytes)
+static __attribute__((noinline)) void emit_or_count(uint32_t id, const struct lat_i_piece *pieces,
+                                                    uint32_t count, uint64_t payload_bytes)
 {
     if (!lat_i_rings_usable()) {
         count_loss(&lat_i_area.header->lost_no_ring);
@@ -560,14 +588,20 @@ void lat_i_emit_pieces(uint32_t id, const struct lat_i_piece *pieces, uint32_t c
 {
     if (lat_i_area.header == 0)
         return;
-    emit_or_count(id, pieces, count, payload_bytes);
+    if (!is_lost_to_full_ring(payload_bytes))
+        emit_or_count(id, pieces, count, payload_bytes);
     lat_i_port_sequence_over();
 }
 
 void lat_i_emit_words(uint32_t id, uint32_t payload_bytes, const uint64_t *words)
 {
-    const struct lat_i_piece piece = {words, payload_bytes};
-    lat_i_emit_pieces(id, &piece, payload_bytes != 0, payload_bytes);
+    if (lat_i_area.header == 0)
+        return;
+    if (!is_lost_to_full_ring(payload_bytes)) {
+        const struct lat_i_piece piece = {words, payload_bytes};
+        emit_or_count(id, &piece, payload_bytes != 0, payload_bytes);
+    }
+    lat_i_port_sequence_over();
 }
 
 size_t lat_i_payload_most(void)

@@ -22,6 +22,7 @@ struct lat_i_area {
     uint64_t ring_stride;
     uint64_t packet_bytes;
     uint64_t packets_per_ring;
+    uint32_t packet_shift; /* packet_bytes is 1 << packet_shift */
     uint32_t rings_usable; /* 0 until lat_i_rings_usable has seen rings_ready (pair R1) */
 };
 extern struct lat_i_area lat_i_area;
@@ -70,6 +71,13 @@ int lat_i_rseq_stores(struct lat_ring *ring, uint32_t cpu, uint64_t expect,
 int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *place,
                       uint64_t id, const struct lat_i_piece *pieces, uint64_t count,
                       uint64_t cursor);
+/** Adds one to a counter of the ring. */
+int lat_i_rseq_count(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *counter);
+#if defined(__x86_64__)
+/** Adds one to lost_full of the current CPU's ring if neither the packet that is open there nor a
+ * further one has room for a record of so many bytes. Context: the rings are usable, discard mode. */
+int lat_i_rseq_lost(uint64_t record_bytes);
+#endif
 
 /* ---- the core provides ------------------------------------------------ */
 

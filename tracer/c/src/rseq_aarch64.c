@@ -103,4 +103,20 @@ failed:
     return 0;
 }
 
+int lat_i_rseq_count(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *counter)
+{
+    __asm__ goto(SEQUENCE_BEGIN
+                 "ldr x10, [%[counter]]\n"
+                 "add x10, x10, #1\n"
+                 "str x10, [%[counter]]\n" SEQUENCE_END
+                 :
+                 : [rseq] "r"(rseq_area()), [ring] "r"(ring), [cpu] "r"(cpu), [expect] "r"(expect),
+                   [counter] "r"(counter)
+                 : "x9", "x10", "memory", "cc"
+                 : failed);
+    return 1;
+failed:
+    return 0;
+}
+
 #endif

@@ -81,8 +81,55 @@ int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint
                  "35:\n"
                  "movq (%%rdx), %%rsi\n"
                  "movq 8(%%rdx), %%rcx\n"
-                 "rep movsb\n"
                  "addq $16, %%rdx\n"
+                 /* `rep movsb` takes some 30 cycles to begin: only for what is long. Otherwise in
+                  * steps, the last of which ends with the piece and overlaps the one before. */
+                 "cmpq $16, %%rcx\n"
+                 "jb 41f\n"
+                 "cmpq $512, %%rcx\n"
+                 "jae 46f\n"
+                 "40:\n"
+                 "movdqu (%%rsi), %%xmm0\n"
+                 "movdqu %%xmm0, (%%rdi)\n"
+                 "addq $16, %%rsi\n"
+                 "addq $16, %%rdi\n"
+                 "subq $16, %%rcx\n"
+                 "cmpq $16, %%rcx\n"
+                 "jae 40b\n"
+                 "movdqu -16(%%rsi, %%rcx), %%xmm0\n"
+                 "movdqu %%xmm0, -16(%%rdi, %%rcx)\n"
+                 "jmp 45f\n"
+                 "41:\n"
+                 "cmpq $8, %%rcx\n"
+                 "jb 42f\n"
+                 "movq (%%rsi), %%rax\n"
+                 "movq -8(%%rsi, %%rcx), %%rsi\n"
+                 "movq %%rax, (%%rdi)\n"
+                 "movq %%rsi, -8(%%rdi, %%rcx)\n"
+                 "jmp 45f\n"
+                 "42:\n"
+                 "cmpq $4, %%rcx\n"
+                 "jb 43f\n"
+                 "movl (%%rsi), %%eax\n"
+                 "movl -4(%%rsi, %%rcx), %%esi\n"
+                 "movl %%eax, (%%rdi)\n"
+                 "movl %%esi, -4(%%rdi, %%rcx)\n"
+                 "jmp 45f\n"
+                 "43:\n"
+                 "testq %%rcx, %%rcx\n"
+                 "jz 36f\n"
+                 "44:\n"
+                 "movb -1(%%rsi, %%rcx), %%al\n"
+                 "movb %%al, -1(%%rdi, %%rcx)\n"
+                 "cmpq $1, %%rcx\n"
+                 "je 45f\n"
+                 "movzwl (%%rsi), %%eax\n"
+                 "movw %%ax, (%%rdi)\n"
+                 "45:\n"
+                 "addq %%rcx, %%rdi\n"
+                 "jmp 36f\n"
+                 "46:\n"
+                 "rep movsb\n"
                  "36:\n"
                  "cmpq %[end], %%rdx\n"
                  "jb 35b\n"
@@ -91,7 +138,176 @@ int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint
                  : [ro] "r"(lat_i_state.rseq_offset), [ring] "r"(ring), [cpu] "r"(cpu),
                    [expect] "r"(expect), [last] "r"(last), [id] "rm"(id), [place] "rm"(place),
                    [pieces] "rm"(pieces), [end] "rm"(end), [cursor] "r"(cursor)
-                 : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"
+                 : "rax", "rcx", "rdx", "rsi", "rdi", "xmm0", "memory", "cc"
+                 : failed);
+    return 1;
+failed:
+    return 0;
+}
+
+int lat_i_rseq_count(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *counter)
+{
+    __asm__ goto(SEQUENCE_BEGIN
+                 "incq (%[counter])\n" SEQUENCE_END
+                 :
+                 : [ro] "r"(lat_i_state.rseq_offset), [ring] "r"(ring), [cpu] "r"(cpu),
+                   [expect] "r"(expect), [counter] "r"(counter)
+                 : "rax", "memory", "cc"
+                 : failed);
+    return 1;
+failed:
+    return 0;
+}
+
+/* Registers: r9 ring, r10 cursor and then the number of the next packet. Room is packet_bytes less the
+ * tail of 8, and so also the mask of positions within a packet. */
+_Static_assert(LAT_PACKET_TAIL_BYTES == LAT_CURSOR_SLACK_MASK + 1, "one number is both");
+int lat_i_rseq_lost(uint64_t record_bytes)
+{
+    __asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
+                 ".balign 32\n"
+                 "31: .long 0, 0\n"
+                 ".quad 32f, 33f - 32f, 34f\n"
+                 ".popsection\n"
+                 "leaq 31b(%%rip), %%rax\n"
+                 "movq %%rax, %%fs:8(%[ro])\n"
+                 "32:\n"
+                 "movl %%fs:4(%[ro]), %%r9d\n"
+                 "cmpl %[cpus], %%r9d\n" /* unsigned: a thread without rseq has -1 */
+                 "jae %l[failed]\n"
+                 "imulq %[stride], %%r9\n"
+                 "addq %[rings], %%r9\n"
+                 "movq (%%r9), %%r10\n"
+                 "testq %%r10, %%r10\n"
+                 "jz %l[failed]\n"
+                 "movq %[room], %%r11\n"
+                 "andq %%r10, %%r11\n"
+                 "addq %[bytes], %%r11\n"
+                 "cmpq %[room], %%r11\n"
+                 "jbe %l[failed]\n"
+                 "movl %[shift], %%ecx\n"
+                 "shrq %%cl, %%r10\n"
+                 "incq %%r10\n"
+                 "movq 64(%%r9), %%r11\n" /* consumed */
+                 "addq %[packets], %%r11\n"
+                 "cmpq %%r11, %%r10\n"
+                 "jb %l[failed]\n"
+                 "incq 32(%%r9)\n" /* lost_full */
+                 "33:\n"
+                 ".pushsection __rseq_failure, \"ax\"\n"
+                 ".byte 0x0f, 0xb9, 0x3d\n"
+                 ".long 0x53053053\n"
+                 "34: jmp %l[failed]\n"
+                 ".popsection\n"
+                 :
+                 : [ro] "r"(lat_i_state.rseq_offset), [cpus] "m"(lat_i_area.ring_count),
+                   [stride] "m"(lat_i_area.ring_stride), [rings] "m"(lat_i_state.rings),
+                   [room] "r"(lat_i_area.packet_bytes - LAT_PACKET_TAIL_BYTES),
+                   [bytes] "r"(record_bytes), [shift] "m"(lat_i_area.packet_shift),
+                   [packets] "m"(lat_i_area.packets_per_ring)
+                 : "rax", "rcx", "r9", "r10", "r11", "memory", "cc"
+                 : failed);
+    return 1;
+failed:
+    return 0;
+}
+
+/*
+ * As the common case of ring_cpu_x86_64.h, with a string that is searched for its end while it is
+ * copied, 16 bytes at a time: what is recorded is what was searched, also if another thread changes
+ * it meanwhile. Up to 15 bytes are read that may lie behind its end, but not behind its page.
+ * At most TEXT_ROOM bytes are written, of which the record keeps what belongs to it.
+ *
+ * Registers: r9 ring, r10 start position, r11 place of the record and then of the string, rax/rdx
+ * time, then scratch.
+ */
+#define TEXT_WORDS (LAT_I_TEXT_PREFIX / 8u)
+#define TEXT_ROOM (8u + 8u * TEXT_WORDS + 64u + 16u) /* header, prefix, string, zeros */
+#if defined(__PIC__) && !defined(__PIE__)
+#define TEXT_FORGET "movq $0, %%fs:8(%[ro])\n" /* as LAT_I_RSEQ_FORGET */
+#else
+#define TEXT_FORGET
+#endif
+#define TEXT_CHUNK(offset)                                                                     \
+    "movdqu " #offset "(%[text]), %%xmm0\n"                                                    \
+    "movdqu %%xmm0, " #offset "(%%r11)\n"                                                      \
+    "pcmpeqb %%xmm1, %%xmm0\n"                                                                 \
+    "pmovmskb %%xmm0, %%eax\n"                                                                 \
+    "movl $" #offset ", %%edx\n"                                                               \
+    "testl %%eax, %%eax\n"                                                                     \
+    "jnz 37f\n"
+
+int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text)
+{
+    const uint64_t words = (prefix_bytes + 7u) / 8u;
+    if (words > TEXT_WORDS || ((uintptr_t)text & 4095u) > 4096u - 64u)
+        return 0;
+    __asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
+                 ".balign 32\n"
+                 "31: .long 0, 0\n"
+                 ".quad 32f, 33f - 32f, 34f\n"
+                 ".popsection\n"
+                 "pxor %%xmm1, %%xmm1\n"
+                 "leaq 31b(%%rip), %%rax\n"
+                 "movq %%rax, %%fs:8(%[ro])\n"
+                 "32:\n"
+                 "movl %%fs:(%[ro]), %%r9d\n"
+                 "imulq %[stride], %%r9\n"
+                 "addq %[rings], %%r9\n"
+                 "rdtsc\n"
+                 "cmpl %[writer], 16(%%r9)\n"
+                 "jne %l[failed]\n"
+                 "movq (%%r9), %%r10\n"
+                 "andq $-8, %%r10\n"
+                 "leaq %c[room](%%r10), %%r11\n"
+                 "cmpq %%r11, 8(%%r9)\n"
+                 "jb %l[failed]\n"
+                 "movq %[mask], %%r11\n"
+                 "andq %%r10, %%r11\n"
+                 /* Another process can write the cursor: all of it must lie in this ring. */
+                 "leaq %c[room] - 8(%%r11), %%r8\n"
+                 "cmpq %[mask], %%r8\n"
+                 "ja %l[failed]\n"
+                 "leaq 4096(%%r9, %%r11), %%r11\n"
+                 "movw %w[id], (%%r11)\n"
+                 "movl %%eax, 2(%%r11)\n"
+                 "movw %%dx, 6(%%r11)\n"
+                 "movq %[words], %%rdx\n"
+                 "testq %%rdx, %%rdx\n"
+                 "jz 36f\n"
+                 "35:\n"
+                 "movq -8(%[prefix], %%rdx, 8), %%rax\n"
+                 "movq %%rax, (%%r11, %%rdx, 8)\n"
+                 "decq %%rdx\n"
+                 "jnz 35b\n"
+                 "36:\n"
+                 "leaq 8(%%r11, %[bytes]), %%r11\n"
+                 TEXT_CHUNK(0) TEXT_CHUNK(16) TEXT_CHUNK(32) TEXT_CHUNK(48)
+                 "jmp %l[failed]\n"
+                 "37:\n"
+                 "bsfl %%eax, %%eax\n"
+                 "addl %%eax, %%edx\n"
+                 /* Bytes read behind the string are the program's own: they go, in the slack and after it. */
+                 "movdqu %%xmm1, 1(%%r11, %%rdx)\n"
+                 "leaq 9(%%rdx, %[bytes]), %%rax\n"
+                 "leaq 7(%%rax), %%rdx\n"
+                 "andq $-8, %%rdx\n"
+                 "leaq (%%r10, %%rdx, 2), %%r10\n"
+                 "subq %%rax, %%r10\n" /* start, rounded length, and slack */
+                 "movq %%r10, (%%r9)\n"
+                 "33:\n" TEXT_FORGET
+                 ".pushsection __rseq_failure, \"ax\"\n"
+                 ".byte 0x0f, 0xb9, 0x3d\n"
+                 ".long 0x53053053\n"
+                 "34: jmp %l[failed]\n"
+                 ".popsection\n"
+                 :
+                 : [ro] "r"(lat_i_state.rseq_offset), [stride] "m"(lat_i_state.ring_stride),
+                   [rings] "m"(lat_i_state.rings), [mask] "m"(lat_i_state.mask),
+                   [writer] "r"(lat_i_thread.writer), [id] "r"(id), [words] "r"(words),
+                   [prefix] "r"(prefix), [bytes] "r"((uint64_t)prefix_bytes), [text] "r"(text),
+                   [room] "i"(TEXT_ROOM)
+                 : "rax", "rdx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "memory", "cc"
                  : failed);
     return 1;
 failed:

@@ -270,6 +270,33 @@ int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint
     return end_sequence(1);
 }
 
+int lat_i_rseq_count(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *counter)
+{
+    (void)cpu;
+    if (!begin_sequence(ring, expect))
+        return end_sequence(0);
+    (*counter)++;
+    return end_sequence(1);
+}
+
+#if defined(__x86_64__)
+int lat_i_rseq_lost(uint64_t record_bytes)
+{
+    struct lat_ring *ring = (struct lat_ring *)(void *)lat_i_state.rings;
+    play.in_sequence[world.current] = 1;
+    play.restarted[world.current] = 0;
+    if (!step())
+        return end_sequence(0);
+    const uint64_t cursor = ring->cursor;
+    if (cursor == 0 || fits_packet(cursor, record_bytes) || !step() ||
+        (cursor >> lat_i_area.packet_shift) + 1 < ring->consumed + lat_i_area.packets_per_ring ||
+        !step())
+        return end_sequence(0);
+    ring->lost_full++;
+    return end_sequence(1);
+}
+#endif
+
 /* ---- writers ---------------------------------------------------------------------------------------- */
 
 static uint8_t enabled = LAT_ENABLE_RECORD;
@@ -459,6 +486,7 @@ static void set_up(void)
     lat_i_area.ring_stride = RING_BYTES;
     lat_i_area.packet_bytes = PACKET_BYTES;
     lat_i_area.packets_per_ring = PACKETS;
+    lat_i_area.packet_shift = (uint32_t)__builtin_ctz(PACKET_BYTES);
     lat_i_area.rings_usable = 1;
     lat_i_state.rings = (char *)area.bytes + LAT_AREA_RINGS_OFFSET;
     lat_i_state.ring_stride = RING_BYTES;

@@ -6,8 +6,8 @@
  * not the common case (another thread wrote last, packet full, restarted) is
  * one call to lat_i_emit_words, out of the way. `index` and `payload_bytes` are constants.
  *
- * STORE_R wants a word in a register or an immediate, STORE_M takes it from anywhere: six
- * registers are free even with a frame pointer, position-independent.
+ * STORE_R wants a word in a register or an immediate, STORE_M and, behind the eighth word, STORE_P take
+ * it from anywhere: six registers are free even with a frame pointer, position-independent.
  *
  * Written by hand in one shape per number of words; keep them alike.
  */
@@ -39,11 +39,26 @@
         if (!lat_i_look_words(id, on | payload_bytes << 8, looked_at))                         \
             return;                                                                            \
     }
-#define LAT_I_EMIT_HEAD_P(words_)                                                              \
+
+/* More than eight words: on AArch64 from an array, because an asm can not take as many from anywhere;
+ * elsewhere one by one, so that they are not stored twice. */
+#ifdef LAT_I_FROM_ARRAY
+#define LAT_I_EMIT_HEAD_P(words_, ...)                                                         \
     LAT_I_EMIT_NAMES(words_);                                                                  \
+    const uint64_t words[] = {__VA_ARGS__};                                                    \
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) &&                                        \
         !lat_i_look_words(id, on | payload_bytes << 8, words))                                 \
-    return
+        return;
+#define LAT_I_EMIT_REST_P(...) lat_i_emit_words(id, payload_bytes, words);
+#else
+#define LAT_I_EMIT_HEAD_P(words_, ...) LAT_I_EMIT_HEAD(words_, , __VA_ARGS__)
+#define LAT_I_EMIT_REST_P(...)                                                                 \
+    {                                                                                          \
+        __asm__ volatile("" ::: "memory");                                                     \
+        const uint64_t words[] = {__VA_ARGS__};                                                \
+        lat_i_emit_words(id, payload_bytes, words);                                            \
+    }
+#endif
 
 /* Only here: else the compiler builds the array ahead of the event, for a call that is not made. */
 #define LAT_I_COLD(word) __asm__ volatile("" : "+r"(word))
@@ -202,15 +217,15 @@ static LAT_INLINE void lat_i_emit9(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8};
-    LAT_I_EMIT_HEAD_P(9u);
+    LAT_I_EMIT_HEAD_P(9u, w0, w1, w2, w3, w4, w5, w6, w7, w8)
     LAT_I_RESERVE_STORE_COMMIT(
         "80",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
         LAT_I_STORE_P(8, 4168),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8)
 }
 
 static LAT_INLINE void lat_i_emit10(const struct lat_schema *schema, unsigned on, uint32_t index,
@@ -218,15 +233,15 @@ static LAT_INLINE void lat_i_emit10(const struct lat_schema *schema, unsigned on
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9};
-    LAT_I_EMIT_HEAD_P(10u);
+    LAT_I_EMIT_HEAD_P(10u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9)
     LAT_I_RESERVE_STORE_COMMIT(
         "88",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
         LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORD_P(9) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8, w9)
 }
 
 static LAT_INLINE void lat_i_emit11(const struct lat_schema *schema, unsigned on, uint32_t index,
@@ -235,15 +250,16 @@ static LAT_INLINE void lat_i_emit11(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10};
-    LAT_I_EMIT_HEAD_P(11u);
+    LAT_I_EMIT_HEAD_P(11u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10)
     LAT_I_RESERVE_STORE_COMMIT(
         "96",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
         LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORD_P(9)
+        LAT_I_WORD_P(10) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10)
 }
 
 static LAT_INLINE void lat_i_emit12(const struct lat_schema *schema, unsigned on, uint32_t index,
@@ -252,15 +268,17 @@ static LAT_INLINE void lat_i_emit12(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11};
-    LAT_I_EMIT_HEAD_P(12u);
+    LAT_I_EMIT_HEAD_P(12u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11)
     LAT_I_RESERVE_STORE_COMMIT(
         "104",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
-        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184)
+        LAT_I_STORE_P(11, 4192),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORD_P(9)
+        LAT_I_WORD_P(10) LAT_I_WORD_P(11) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11)
 }
 
 static LAT_INLINE void lat_i_emit13(const struct lat_schema *schema, unsigned on, uint32_t index,
@@ -269,16 +287,17 @@ static LAT_INLINE void lat_i_emit13(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11, uint64_t w12)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12};
-    LAT_I_EMIT_HEAD_P(13u);
+    LAT_I_EMIT_HEAD_P(13u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12)
     LAT_I_RESERVE_STORE_COMMIT(
         "112",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
-        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
-        LAT_I_STORE_P(12, 4200),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184)
+        LAT_I_STORE_P(11, 4192) LAT_I_STORE_P(12, 4200),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORD_P(9)
+        LAT_I_WORD_P(10) LAT_I_WORD_P(11) LAT_I_WORD_P(12) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12)
 }
 
 static LAT_INLINE void lat_i_emit14(const struct lat_schema *schema, unsigned on, uint32_t index,
@@ -287,16 +306,17 @@ static LAT_INLINE void lat_i_emit14(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13};
-    LAT_I_EMIT_HEAD_P(14u);
+    LAT_I_EMIT_HEAD_P(14u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13)
     LAT_I_RESERVE_STORE_COMMIT(
         "120",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
-        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
-        LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184)
+        LAT_I_STORE_P(11, 4192) LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORD_P(9)
+        LAT_I_WORD_P(10) LAT_I_WORD_P(11) LAT_I_WORD_P(12) LAT_I_WORD_P(13) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13)
 }
 
 static LAT_INLINE void lat_i_emit15(const struct lat_schema *schema, unsigned on, uint32_t index,
@@ -305,16 +325,18 @@ static LAT_INLINE void lat_i_emit15(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13, uint64_t w14)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14};
-    LAT_I_EMIT_HEAD_P(15u);
+    LAT_I_EMIT_HEAD_P(15u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14)
     LAT_I_RESERVE_STORE_COMMIT(
         "128",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
-        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
-        LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208) LAT_I_STORE_P(14, 4216),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184)
+        LAT_I_STORE_P(11, 4192) LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208)
+        LAT_I_STORE_P(14, 4216),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORD_P(9)
+        LAT_I_WORD_P(10) LAT_I_WORD_P(11) LAT_I_WORD_P(12) LAT_I_WORD_P(13) LAT_I_WORD_P(14) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14)
 }
 
 static LAT_INLINE void lat_i_emit16(const struct lat_schema *schema, unsigned on, uint32_t index,
@@ -324,16 +346,19 @@ static LAT_INLINE void lat_i_emit16(const struct lat_schema *schema, unsigned on
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13, uint64_t w14,
                                     uint64_t w15)
 {
-    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15};
-    LAT_I_EMIT_HEAD_P(16u);
+    LAT_I_EMIT_HEAD_P(16u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15)
     LAT_I_RESERVE_STORE_COMMIT(
         "136",
-        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
-        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
-        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
-        LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208) LAT_I_STORE_P(14, 4216) LAT_I_STORE_P(15, 4224),
-        LAT_I_WORDS_P)
-    lat_i_emit_words(id, payload_bytes, words);
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184)
+        LAT_I_STORE_P(11, 4192) LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208)
+        LAT_I_STORE_P(14, 4216) LAT_I_STORE_P(15, 4224),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4)
+        LAT_I_WORD_R(5) LAT_I_WORD_P(6) LAT_I_WORD_P(7) LAT_I_WORD_P(8) LAT_I_WORD_P(9)
+        LAT_I_WORD_P(10) LAT_I_WORD_P(11) LAT_I_WORD_P(12) LAT_I_WORD_P(13) LAT_I_WORD_P(14)
+        LAT_I_WORD_P(15) LAT_I_WORDS_P)
+    LAT_I_EMIT_REST_P(w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15)
 }
 
 #endif

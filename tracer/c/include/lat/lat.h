@@ -252,6 +252,15 @@ void lat_mark(const char *text);
 /** Whether somebody is recording this program. Cost: two loads. */
 int lat_recording(void);
 
+#if defined(__x86_64__)
+/* Rings per CPU: a record of at most LAT_I_TEXT_PREFIX bytes, read in whole words, and a string after
+ * them is written in one step. */
+#define LAT_I_TEXT_PREFIX 32u
+/** `prefix` is only read. @return 0 if nothing is written: another thread wrote last, the packet is
+ * nearly full, the string is long or near the end of a page. */
+int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text);
+#endif
+
 LAT_I_C_END
 
 #if defined(LAT_RING_THREAD) || !(defined(__x86_64__) || defined(__aarch64__)) || \

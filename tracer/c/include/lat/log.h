@@ -20,8 +20,9 @@
  *
  * Context: any thread, any signal handler, after the constructors of the program's objects with
  * priority 200. Does not block, allocate or change errno. Cost: disabled, two loads and a branch
- * that is predicted; enabled, some 30 cycles over an event with a schema, plus the copy of strings;
- * 1 KiB of stack. Works in C11 and in C++17, templates and inline functions included.
+ * that is predicted; enabled, some 15 cycles over an event with a schema if at most 32 bytes of numbers
+ * and then one string are recorded, else some 30 and the copy of strings; 1 KiB of stack. Works in C11
+ * and in C++17, templates and inline functions included.
  */
 #ifndef LAT_LOG_H
 #define LAT_LOG_H
@@ -108,18 +109,18 @@ static inline unsigned lat_i_log_on(const struct lat_i_format *format)
 {
     return *(const volatile uint8_t *)format->enabled;
 }
-static inline void lat_i_log_begin(struct lat_i_log *log, const struct lat_i_format *format)
+static LAT_I_BUILD_INLINE void lat_i_log_begin(struct lat_i_log *log, const struct lat_i_format *format)
 {
     log->format = format;
     log->argument = 0;
     log->star = -1;
     lat_i_build_init(&log->build);
 }
-static inline void lat_i_log_emit(const struct lat_i_log *log, unsigned on)
+static LAT_I_BUILD_INLINE void lat_i_log_emit(struct lat_i_log *log, unsigned on)
 {
     lat_i_build_emit_id(log->format->id, on, &log->build);
 }
-static inline int lat_i_log_bit(const struct lat_i_log *log, unsigned mask)
+static LAT_I_BUILD_INLINE int lat_i_log_bit(const struct lat_i_log *log, unsigned mask)
 {
     return (int)(mask >> (log->argument & 15u) & 1u);
 }
@@ -134,7 +135,7 @@ static inline void lat_i_log_16(struct lat_i_log *log, uint16_t value)
     lat_i_put_u16(&log->build, value);
     log->argument++;
 }
-static inline void lat_i_log_32(struct lat_i_log *log, uint32_t value)
+static LAT_I_BUILD_INLINE void lat_i_log_32(struct lat_i_log *log, uint32_t value)
 {
     if (LAT_I_UNLIKELY(lat_i_log_bit(log, log->format->width)))
         log->star = (int)value;
@@ -142,27 +143,30 @@ static inline void lat_i_log_32(struct lat_i_log *log, uint32_t value)
         lat_i_put_u32(&log->build, value);
     log->argument++;
 }
-static inline void lat_i_log_64(struct lat_i_log *log, uint64_t value)
+static LAT_I_BUILD_INLINE void lat_i_log_64(struct lat_i_log *log, uint64_t value)
 {
     lat_i_put_u64(&log->build, value);
     log->argument++;
 }
-static inline void lat_i_log_string(struct lat_i_log *log, const char *text)
+static inline void lat_i_log_bounded(struct lat_i_log *log, const char *text)
+{
+    const size_t most = lat_i_log_precision(log->format, log->argument, log->star);
+    size_t bytes = 0;
+    while (text != NULL && bytes < most && text[bytes] != 0)
+        bytes++;
+    lat_i_put_foreign(&log->build, text, bytes);
+    lat_i_put_u8(&log->build, 0);
+}
+static LAT_I_BUILD_INLINE void lat_i_log_string(struct lat_i_log *log, const char *text)
 {
     if (LAT_I_UNLIKELY(lat_i_log_bit(log, log->format->address))) {
         lat_i_log_64(log, (uintptr_t)text);
         return;
     }
-    if (LAT_I_UNLIKELY(lat_i_log_bit(log, log->format->bounded))) {
-        const size_t most = lat_i_log_precision(log->format, log->argument, log->star);
-        size_t bytes = 0;
-        while (text != NULL && bytes < most && text[bytes] != 0)
-            bytes++;
-        lat_i_put_foreign(&log->build, text, bytes);
-        lat_i_put_u8(&log->build, 0);
-    } else {
+    if (LAT_I_UNLIKELY(lat_i_log_bit(log, log->format->bounded)))
+        lat_i_log_bounded(log, text);
+    else
         lat_i_put_string(&log->build, text);
-    }
     log->argument++;
 }
 

@@ -80,6 +80,8 @@ static LAT_INLINE char *lat_i_rseq_area(void)
 #define LAT_I_STORE_M(n, offset) "ldr x13, %[w" #n "]\n str x13, [x12, #(" #offset " - 4096)]\n"
 #define LAT_I_WORD_M(n) , [w##n] "m"(w##n)
 /* From an array: more than eight words do not fit the operands of one asm. */
+#define LAT_I_FROM_ARRAY 1
+#define LAT_I_WORD_P(n)
 #define LAT_I_STORE_P(n, offset)                                                               \
     "ldr x13, [%[words], #8*" #n "]\n str x13, [x12, #(" #offset " - 4096)]\n"
 #define LAT_I_WORDS_P , [words] "r"(words)

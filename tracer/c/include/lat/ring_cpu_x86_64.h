@@ -96,10 +96,9 @@
  * offset: 4104 + 8 * number. */
 #define LAT_I_STORE_M(n, offset) "movq %[w" #n "], %%rax\n movq %%rax, " #offset "(%%rcx, %%rdi)\n"
 #define LAT_I_WORD_M(n) , [w##n] "rme"(w##n)
-/* From an array: more than eight words do not fit the operands of one asm. */
-#define LAT_I_STORE_P(n, offset)                                                               \
-    "movq 8*" #n "(%[words]), %%rax\n movq %%rax, " #offset "(%%rcx, %%rdi)\n"
-#define LAT_I_WORDS_P , [words] "r"(words)
+#define LAT_I_STORE_P(n, offset) LAT_I_STORE_M(n, offset)
+#define LAT_I_WORD_P(n) LAT_I_WORD_M(n)
+#define LAT_I_WORDS_P
 #ifdef __OPTIMIZE__
 /* From a register or an immediate. */
 #define LAT_I_STORE_R(n, offset) "movq %[w" #n "], " #offset "(%%rcx, %%rdi)\n"

@@ -26,7 +26,8 @@
 #define LAT_I_STORE_M(n, offset) LAT_I_STORE_R(n, offset)
 #define LAT_I_WORD_R(n)
 #define LAT_I_WORD_M(n)
-#define LAT_I_STORE_P(n, offset) lat_i_data[1 + n] = words[n];
+#define LAT_I_STORE_P(n, offset) LAT_I_STORE_R(n, offset)
+#define LAT_I_WORD_P(n)
 #define LAT_I_WORDS_P
 
 /* The clock is read as soon as the ring is this event's, ahead of the room check: on x86-64 what

@@ -9,6 +9,7 @@
 #include "core.h"
 
 #include <math.h>
+#include <sys/mman.h>
 
 #define EVENTS 300000u
 
@@ -111,6 +112,73 @@ static void overwrite(uint64_t buffer, const char *name)
         reader_close(&reader);
     }
     fact(name);
+    traced_remove(&traced);
+}
+
+/* ---- strings -------------------------------------------------------------------- */
+
+#define TEXT_LENGTHS 151u
+#define TEXTS (70u * TEXT_LENGTHS)
+
+/* Of each length, ending at each of 70 places from the end of memory on. */
+static const char *text_of(char *end, uint64_t number)
+{
+    const size_t length = number % TEXT_LENGTHS;
+    char *text = end - number / TEXT_LENGTHS - 1 - length;
+    for (size_t i = 0; i < length; i++)
+        text[i] = (char)('a' + (number + i) % 26);
+    text[length] = 0;
+    return text;
+}
+
+static int write_texts(void)
+{
+    char *memory = (char *)mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + 2 * 4096, 4096, PROT_NONE) != 0)
+        return 1;
+    for (uint64_t i = 0; i < TEXTS; i++)
+        lat_t_text(i, text_of(memory + 2 * 4096, i));
+    return 0;
+}
+
+struct texts {
+    uint64_t found, wrong;
+    char memory[512];
+};
+
+static void visit_text(void *context, const struct record *record)
+{
+    struct texts *texts = (struct texts *)context;
+    uint64_t number;
+    if (record->id < LAT_INTERNAL_EVENT_COUNT)
+        return;
+    memcpy(&number, record->payload, sizeof number);
+    const char *text = text_of(texts->memory + sizeof texts->memory, number % TEXTS);
+    const size_t bytes = sizeof number + strlen(text) + 1;
+    texts->wrong += number != texts->found || record->bytes != bytes ||
+                    memcmp(record->payload + sizeof number, text, strlen(text) + 1) != 0;
+    for (size_t i = bytes; i % 8 != 0; i++)
+        texts->wrong += record->payload[i] != 0;
+    texts->found++;
+}
+
+static void strings(void)
+{
+    struct traced traced;
+    struct reader reader;
+    static struct texts texts;
+    traced_make(&traced, 4 << 20, 4096, "discard");
+    if (run(&traced, &reader, "texts")) {
+        reader.visit = visit_text;
+        reader.context = &texts;
+        reader_drain(&reader, 0);
+        check(reader.problem[0] == 0, "%s", reader.problem);
+        CHECK_EQUAL(texts.found, TEXTS);
+        CHECK_EQUAL(texts.wrong, 0);
+        CHECK_EQUAL(reader_losses(&reader), 0);
+        reader_close(&reader);
+    }
+    fact("strings of each length at the end of memory");
     traced_remove(&traced);
 }
 
@@ -270,6 +338,8 @@ int main(int count, char **arguments)
         const char *role = arguments[1];
         if (strcmp(role, "too-big") == 0)
             return write_too_big();
+        if (strcmp(role, "texts") == 0)
+            return write_texts();
         if (strcmp(role, "fields") == 0)
             return write_fields();
         if (strcmp(role, "write") == 0)
@@ -282,6 +352,7 @@ int main(int count, char **arguments)
     drained_slowly();
     overwrite(8192, "overwriting two packets under a reader");
     overwrite(1 << 20, "overwriting many packets under a reader");
+    strings();
     too_big();
     fields();
     geometry();
