@@ -159,6 +159,15 @@ const THREAD_STATES: Record<Theme["name"], ReadonlyMap<string, Rgb>> = {
     ["stopped", [168, 178, 194]],
   ]),
 };
+
+/** The name of the state of a thread of which a switch is missing: drawn hatched, not as a bar. */
+export const UNKNOWN_STATE = "unknown";
+
+/** The colour of a state of threads, as rows and the legend have it. */
+export function threadStateColour(name: string, theme: Theme): Rgb {
+  return THREAD_STATES[theme.name].get(name) ?? theme.idle;
+}
+
 const ofThreadStates = new WeakMap<Colours, Colours>();
 
 /** Colours of the same names where they are states of threads. */

@@ -10,7 +10,12 @@ export interface Items {
   end: Float64Array;
   name: Uint32Array;
   event: Float64Array;
+  /** CPUs of threads that run, else `NO_CPU`; and 1 where a thread exited at the end. Empty: unknown. */
+  cpu: Uint16Array;
+  exits: Uint8Array;
 }
+
+export const NO_CPU = 0xffff;
 
 export interface PictureRow {
   lane: number;
@@ -105,8 +110,14 @@ function itemsByRow(frame: Frame, rows: number): Items[] {
   const end = f64(frame, "item_end");
   const name = u32(frame, "item_name");
   const event = f64(frame, "item_event");
+  const cpu = u16(frame, "item_cpu");
+  const exits = u8(frame, "item_exits");
   for (const column of [begin, end, name, event]) {
     if (column.length !== row.length) throw new BadFrame("view: item columns differ in length");
+  }
+  for (const column of [cpu, exits]) {
+    if (column.length !== row.length && column.length !== 0)
+      throw new BadFrame("view: item columns differ in length");
   }
   const lists: number[][] = Array.from({ length: rows }, () => []);
   for (let index = 0; index < row.length; index++) {
@@ -120,6 +131,8 @@ function itemsByRow(frame: Frame, rows: number): Items[] {
       end: Float64Array.from(list, (index) => end[index]),
       name: Uint32Array.from(list, (index) => name[index]),
       event: Float64Array.from(list, (index) => event[index]),
+      cpu: cpu.length === 0 ? cpu : Uint16Array.from(list, (index) => cpu[index]),
+      exits: exits.length === 0 ? exits : Uint8Array.from(list, (index) => exits[index]),
     };
   });
 }

@@ -144,8 +144,29 @@ export interface Thing {
   /** Of an activity. */
   key?: string | null;
   tid?: number | null;
+  pid?: number | null;
+  /** Of a state of a thread: the thread exited at its end. */
+  has_ended?: boolean;
+  /** Of a state of a thread: the wake-up that it began with, followed, or ended with. */
+  woken_by?: WokenBy;
+  /** Of a thread that ran: the threads that it woke meanwhile, the first of them listed. */
+  wakes?: { count: number; is_cut: boolean; threads: Woken[] };
   /** Of a call: which instructions of the thread were executed in it. */
   instructions?: { first: number; count: number };
+}
+
+/** A thread at the time of a wake-up. */
+export interface Woken {
+  at: number;
+  thread?: string;
+  tid?: number | null;
+  pid?: number | null;
+  lane?: number | null;
+}
+
+/** What woke a thread; of a thread, which one. */
+export interface WokenBy extends Woken {
+  kind: "thread" | "interrupt" | "unknown";
 }
 
 /** An instruction that was executed. */

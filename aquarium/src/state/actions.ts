@@ -151,6 +151,20 @@ export async function recall(lane: number, row: number, t: number): Promise<void
   if (thing && store.sync.value) await scrollListTo(thing.begin);
 }
 
+/** Selects the state that the thread of a lane was in at a time. */
+export async function goToState(lane: number, at: number): Promise<void> {
+  const row = store.laneById.value.get(lane)?.rows.find((one) => one.kind === "thread_states")?.row ?? null;
+  const place = { lane, row, t: Math.round(at), within: 0, filter: store.filterId.value };
+  const thing = row === null ? null : thingOf(await ask("at", place));
+  const selected = { lane, row, begin: thing?.begin ?? at, end: thing?.end ?? null, thing };
+  batch(() => {
+    store.selected.value = selected;
+    store.view.value = reveal(store.view.value, { t0: at, t1: at }, store.whole.value);
+    showLane(lane);
+  });
+  if (store.sync.value) await scrollListTo(at);
+}
+
 export function cpuLane(cpu: number | null | undefined): number | null {
   if (cpu === null || cpu === undefined) return null;
   return store.session.value?.lanes.find((lane) => lane.kind === "cpu" && lane.cpu === cpu)?.id ?? null;
@@ -268,6 +282,11 @@ export const COMMANDS: Command[] = [
     keys: "P",
     run: () => void (store.problemsOpen.value = !store.problemsOpen.value),
   },
+  {
+    name: "Legend: what colours and marks mean",
+    keys: "E",
+    run: () => void (store.legendOpen.value = !store.legendOpen.value),
+  },
   { name: "Dark or light", keys: "T", run: toggleTheme },
   { name: "Keys", keys: "?", run: () => void (store.hotkeysOpen.value = !store.hotkeysOpen.value) },
   { name: "Command palette", keys: "Ctrl+Shift+P", run: () => void (store.paletteOpen.value = true) },
@@ -280,6 +299,11 @@ export function hasMessages(): boolean {
 export function available(): Command[] {
   return COMMANDS.filter((one) => one.when === undefined || one.when());
 }
+
+const DIALOGS = [store.hotkeysOpen, store.problemsOpen, store.legendOpen];
+
+/** Keys that open and close dialogs, or change their looks. */
+const OF_DIALOGS = new Set(["?", "P", "E", "T"]);
 
 const ARROWS: Record<string, () => void> = {
   ArrowLeft: panLeft,
@@ -305,10 +329,18 @@ export function key(event: KeyboardEvent): boolean {
   ) {
     return false;
   }
-  if (event.key === "Escape" && (store.hotkeysOpen.value || store.problemsOpen.value)) {
+  if (event.key === "Escape" && DIALOGS.some((open) => open.value)) {
     store.hotkeysOpen.value = false;
+    store.legendOpen.value = false;
     store.problemsOpen.value = false;
     return true;
+  }
+  // What a dialog covers does not move.
+  if (DIALOGS.some((open) => open.value)) {
+    const toggles = available().filter((one) => OF_DIALOGS.has(one.keys));
+    const toggle = toggles.find((one) => one.keys.toLowerCase() === event.key.toLowerCase());
+    toggle?.run();
+    return toggle !== undefined;
   }
   // Lists, trees and tabs use the arrow keys themselves.
   const own = target?.closest("[role=grid], [role=tree], [role=tablist], [role=listbox]");

@@ -101,6 +101,7 @@ export const levels = signal<LevelsOf | null>(null);
 export const paletteOpen = signal(false);
 export const hotkeysOpen = signal(false);
 export const problemsOpen = signal(false);
+export const legendOpen = signal(false);
 
 const remembered = (key: string): string | null => {
   try {

@@ -3,6 +3,7 @@ import { useRef } from "preact/hooks";
 import * as store from "../state/store.ts";
 import { FilterPane } from "./FilterPane.tsx";
 import { Hotkeys, Notices, Problems } from "./Dialogs.tsx";
+import { Legend } from "./Legend.tsx";
 import { Progress } from "./Live.tsx";
 import { halves } from "../state/compare.ts";
 import { Compare } from "./compare/Compare.tsx";
@@ -37,6 +38,7 @@ export function App() {
       {store.paletteOpen.value && <Palette />}
       {store.hotkeysOpen.value && <Hotkeys />}
       {store.problemsOpen.value && <Problems />}
+      {store.legendOpen.value && <Legend />}
     </div>
   );
 }

@@ -12,7 +12,7 @@ interface DialogProps {
   children: ComponentChildren;
 }
 
-function Dialog({ label, close, children }: DialogProps) {
+export function Dialog({ label, close, children }: DialogProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
@@ -29,7 +29,10 @@ function Dialog({ label, close, children }: DialogProps) {
         tabIndex={-1}
         ref={box}
         onClick={(event) => event.stopPropagation()}
-        onKeyDown={(event) => event.key === "Escape" && close()}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") close();
+          else if (event.key === "Tab") keepFocus(event, box.current!);
+        }}
       >
         <h2>
           {label}
@@ -41,6 +44,17 @@ function Dialog({ label, close, children }: DialogProps) {
       </div>
     </div>
   );
+}
+
+/** Tab goes round within a dialog: what is covered by it is out of reach. */
+function keepFocus(event: KeyboardEvent, box: HTMLElement): void {
+  const all = [...box.querySelectorAll<HTMLElement>("button, a[href], input, select, [tabindex='0']")];
+  if (all.length === 0) return;
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  const next = event.shiftKey ? at - 1 : at + 1;
+  if (at >= 0 && next >= 0 && next < all.length) return;
+  event.preventDefault();
+  all[event.shiftKey ? all.length - 1 : 0].focus();
 }
 
 const MOUSE: [string, string][] = [

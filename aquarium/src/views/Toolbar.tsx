@@ -19,6 +19,7 @@ const ICONS = {
   next: "m6 3 5 5-5 5",
   message: "M2 4h12v8H2zM2 4.5l6 4.5 6-4.5",
   theme: "M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12",
+  legend: "M2 4h3M2 8h3M2 12h3M8 4h6M8 8h6M8 12h6",
   help: "M6 6a2 2 0 1 1 2.7 1.9c-.5.2-.7.6-.7 1.3M8 11.8v.4",
   camera: "M2 5h3l1-2h4l1 2h3v8H2zM8 11.2a2.4 2.4 0 1 0 0-4.8 2.4 2.4 0 0 0 0 4.8",
 };
@@ -139,6 +140,9 @@ export function Toolbar() {
         onClick={act.toggleTheme}
       >
         <Icon name="theme" />
+      </Button>
+      <Button label="Legend" keys="E" onClick={() => (store.legendOpen.value = true)}>
+        <Icon name="legend" />
       </Button>
       <Button label="All keys" keys="?" onClick={() => (store.hotkeysOpen.value = true)}>
         <Icon name="help" />

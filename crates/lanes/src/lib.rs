@@ -53,7 +53,7 @@ pub use listed::Listed;
 pub use messages::{Bundle, Messages};
 pub use meta::{
     Application, Budget, Channel, Class, Counter, FlowLane, Lane, LaneKind, Lost, Meta, Missing,
-    Recorded, Row, RowKind, SpanKind, Thread, quality_name,
+    Recorded, Row, RowKind, SpanKind, Thread, WakerKind, quality_name,
 };
 pub use opened::{IndexError, Lanes};
 pub use pixels::{Pixels, Scale};

@@ -142,6 +142,35 @@ pub enum RowKind {
     /// Functions that samples found on a stack, one below the other. Where two samples that follow each other
     /// found the same one it is one interval, and how long it was there is not known any better.
     Stacks,
+    /// Wake-ups of a thread, from the wake-up to when it came to a processor: threads are those that woke it,
+    /// and names are numbers of [`WakerKind`]. Not drawn as a row.
+    Wakes,
+}
+
+/// What woke a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakerKind {
+    /// A thread.
+    Thread,
+    /// An interrupt, or an idle processor.
+    Interrupt,
+    /// The trace does not say.
+    Unknown,
+}
+
+impl WakerKind {
+    /// All of them, by number.
+    pub const ALL: [Self; 3] = [Self::Thread, Self::Interrupt, Self::Unknown];
+
+    /// The word for it, as in the table `thread_states`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Interrupt => "interrupt",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 impl RowKind {

@@ -109,7 +109,7 @@ export function HalfTimeline({ which }: { which: Which }) {
     paint(lower, now, images.current);
     const { lane = 0, row = 0, thing } = own ?? {};
     const selected = thing ? { lane, row, begin: thing.begin, end: thing.end ?? null, thing } : null;
-    paintMarks(upper, now, { selected, range: null, arrows });
+    paintMarks(upper, now, { selected, range: null, arrows, wakes: [] });
     upper.canvas.dataset.arrows = String(arrows.length);
     upper.canvas.dataset.rows = String(now.picture?.rows.length ?? 0);
   });

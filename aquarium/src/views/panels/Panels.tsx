@@ -18,6 +18,7 @@ import { Flame } from "./Flame.tsx";
 import { Histogram } from "./Histogram.tsx";
 import { Instructions } from "./Instructions.tsx";
 import { Notes } from "./Notes.tsx";
+import { Scheduling } from "./Scheduling.tsx";
 import { Scripts } from "./Scripts.tsx";
 import { Sql } from "./Sql.tsx";
 import { Tracepoints } from "./Tracepoints.tsx";
@@ -170,7 +171,9 @@ function Details() {
   return (
     <aside class="details" aria-label="Selected" aria-live="polite">
       {selected?.thing ? (
-        <ThingFields thing={selected.thing} />
+        <ThingFields thing={selected.thing}>
+          {!halves.value && <Scheduling thing={selected.thing} />}
+        </ThingFields>
       ) : (
         <p class="empty">{selected ? "" : "Click an event, a span or a state to see all of it here."}</p>
       )}

@@ -16,7 +16,7 @@ import { paintPulses } from "./pulses.ts";
 import { RowImages } from "./images.ts";
 import { paint } from "./paint.ts";
 import { attachPointer } from "./pointer.ts";
-import { arrowLines, scene } from "./scene.ts";
+import { arrowLines, scene, selectedWakes } from "./scene.ts";
 
 export function Timeline() {
   const area = useRef<HTMLDivElement>(null);
@@ -103,7 +103,12 @@ function usePainting(
   const images = useRef(new RowImages());
   const gather = () => ({
     now: scene.value,
-    marks: { selected: store.selected.value, range: store.range.value, arrows: arrowLines.value },
+    marks: {
+      selected: store.selected.value,
+      range: store.range.value,
+      arrows: arrowLines.value,
+      wakes: selectedWakes.value,
+    },
     stretches: brushed.value?.stretches ?? null,
   });
   usePainter(gather, ({ now, marks, stretches }) => {
@@ -118,6 +123,7 @@ function usePainting(
     // What assistive tools and tests can know of a canvas.
     upper.canvas.dataset.view = `${now.view.t0},${now.view.t1}`;
     upper.canvas.dataset.arrows = String(marks.arrows.length);
+    upper.canvas.dataset.wakes = String(marks.wakes.length);
     if (now.picture?.until !== undefined) upper.canvas.dataset.until = String(now.picture.until);
   });
 }

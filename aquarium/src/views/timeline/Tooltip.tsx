@@ -2,12 +2,14 @@
 // What lies under the pointer, with everything that is known of it.
 
 import { signal, useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { lineAt } from "../../logic/arrows.ts";
 import { brief, date, duration, fieldText, instant } from "../../logic/units.ts";
 import type { Thing } from "../../protocol/types.ts";
 import { begun } from "../../state/pending.ts";
 import * as store from "../../state/store.ts";
+import { threadText, wakerText } from "../../logic/wakes.ts";
 import { type Under, thingUnder } from "./pointer.ts";
 import { arrowLines } from "./scene.ts";
 import { toPixel } from "../../logic/viewport.ts";
@@ -61,8 +63,24 @@ export function Tooltip() {
 /** Of a list, as the bytes of a packet: more would hide what the pointer is at. */
 const MOST_IN_TOOLTIP = 40;
 
+/** The first of the threads that were woken, and how many there are. */
+function wakesText({ count, is_cut, threads }: NonNullable<Thing["wakes"]>): string {
+  const more = count - 1;
+  const first = threads[0] ? threadText(threads[0]) : "";
+  return `${is_cut ? "≥ " : ""}${first}${more > 0 ? ` and ${brief(more)} more` : ""}`;
+}
+
 /** All that is known of a thing; of lists so much. */
-export function ThingFields({ thing, most }: { thing: Thing; most?: number }) {
+export function ThingFields({
+  thing,
+  most,
+  children,
+}: {
+  thing: Thing;
+  most?: number;
+  /** Links that say who woke it, in place of text. */
+  children?: ComponentChildren;
+}) {
   const session = store.session.value;
   const info = thing.class == null ? undefined : store.classById.value.get(thing.class);
   const application =
@@ -92,6 +110,9 @@ export function ThingFields({ thing, most }: { thing: Thing; most?: number }) {
     ["process", thing.process],
     ["thread", thing.thread],
     ["core", thing.cpu == null ? null : String(thing.cpu)],
+    ["woken by", children ? null : thing.woken_by && wakerText(thing.woken_by)],
+    ["wakes", children ? null : thing.wakes && wakesText(thing.wakes)],
+    ["then", thing.has_ended ? "the thread exited" : null],
     [
       "quality",
       thing.quality === "lower_bound"
@@ -105,7 +126,7 @@ export function ThingFields({ thing, most }: { thing: Thing; most?: number }) {
     <>
       <h3>
         {info?.name || thing.name}
-        <small>{thing.kind}</small>
+        <small>{thing.kind === "thread_state" ? "state of a thread" : thing.kind}</small>
       </h3>
       <dl>
         {rows
@@ -116,6 +137,9 @@ export function ThingFields({ thing, most }: { thing: Thing; most?: number }) {
               <dd>{value}</dd>
             </div>
           ))}
+      </dl>
+      {children}
+      <dl>
         {fields.map((field) => (
           <div key={`field ${field.name}`} class="field">
             <dt>{field.name}</dt>

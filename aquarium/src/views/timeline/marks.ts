@@ -3,17 +3,20 @@
 
 import { type Line, badged } from "../../logic/arrows.ts";
 import { type PlacedLane, type PlacedRow, isDense, screenY } from "../../logic/layout.ts";
-import { type PictureRow, rowKey } from "../../logic/picture.ts";
+import { NO_CPU, type PictureRow, rowKey } from "../../logic/picture.ts";
 import { solidRuns } from "../../logic/raster.ts";
 import { brief, duration, shortName } from "../../logic/units.ts";
 import { type Interval, toPixel } from "../../logic/viewport.ts";
 import type { Selected } from "../../state/store.ts";
 import { type Scene, coloursOf } from "./paint.ts";
+import type { WakeLine } from "../../logic/wakes.ts";
 
 export interface Marks {
   selected: Selected | null;
   range: Interval | null;
   arrows: readonly Line[];
+  /** Wake-ups of the selected state. */
+  wakes: readonly WakeLine[];
 }
 
 const FONT = "11px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
@@ -43,6 +46,7 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
   for (const line of marks.arrows) arrow(context, scene, line);
   context.globalAlpha = 1;
   for (const line of badged(marks.arrows, 8)) badge(context, scene, line);
+  for (const line of marks.wakes) wake(context, scene, line);
   if (marks.range) rangeBand(context, scene, marks.range);
   if (marks.selected) selection(context, scene, marks.selected);
 }
@@ -52,24 +56,60 @@ function names(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane
   if (index === undefined || isDense(row) || row.kind === "level" || row.height < 12) return;
   const found = scene.picture!.rows[index];
   const y = screenY(lane, row.y, scene.scrollTop) + row.height / 2 + 0.5;
-  for (const [x0, x1, id] of found.exact ? bars(scene, found) : solid(scene, found)) {
-    name(context, scene, row, x0, x1, y, id);
+  for (const [x0, x1, id, cpu] of found.exact ? bars(scene, found) : solid(scene, found)) {
+    name(context, scene, row, x0, x1, y, id, cpu);
+  }
+  if (row.kind === "thread_states" && found.exact) exits(context, scene, found, y);
+}
+
+/** The word for the mark where a thread exited, where there is room up to what follows. */
+function exits(context: CanvasRenderingContext2D, scene: Scene, { items }: PictureRow, y: number): void {
+  context.fillStyle = scene.theme.faint;
+  for (let index = 0; index < items.exits.length; index++) {
+    const x = toPixel(scene.view, items.end[index], scene.width);
+    if (items.exits[index] !== 1 || x < 0) continue;
+    const next = index + 1 < items.begin.length ? items.begin[index + 1] : scene.view.t1;
+    const room = Math.min(toPixel(scene.view, next, scene.width), scene.width) - x;
+    if (room > textWidth(context, EXITED) + 14) context.fillText(EXITED, x + 8, y);
   }
 }
 
-function bars(scene: Scene, found: PictureRow): [number, number, number][] {
-  const list: [number, number, number][] = [];
+const EXITED = "exited";
+
+/** A wake-up of the selected state: from the thread that wakes to the one that is woken. */
+function wake(context: CanvasRenderingContext2D, scene: Scene, { x, from, to }: WakeLine): void {
+  const down = Math.sign(to - from) || 1;
+  context.strokeStyle = context.fillStyle = scene.theme.accent;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.arc(x, from, 2.5, 0, 2 * Math.PI);
+  context.fill();
+  context.beginPath();
+  context.moveTo(x, from);
+  context.lineTo(x, to - down * 5);
+  context.stroke();
+  context.beginPath();
+  context.moveTo(x, to);
+  context.lineTo(x - 4, to - down * 7);
+  context.lineTo(x + 4, to - down * 7);
+  context.fill();
+}
+
+type Bar = [x0: number, x1: number, id: number, cpu?: number];
+
+function bars(scene: Scene, found: PictureRow): Bar[] {
+  const list: Bar[] = [];
   const { items } = found;
   for (let index = 0; index < items.begin.length; index++) {
     if (items.begin[index] > scene.view.t1) break;
     const x1 = toPixel(scene.view, items.end[index], scene.width);
     const x0 = toPixel(scene.view, items.begin[index], scene.width);
-    if (x1 > 0 && x1 - x0 >= NARROWEST_NAME_PX) list.push([x0, x1, items.name[index]]);
+    if (x1 > 0 && x1 - x0 >= NARROWEST_NAME_PX) list.push([x0, x1, items.name[index], items.cpu[index]]);
   }
   return list;
 }
 
-function solid(scene: Scene, found: PictureRow): [number, number, number][] {
+function solid(scene: Scene, found: PictureRow): Bar[] {
   const { window } = scene.picture!;
   const pixel = (x: number) => toPixel(scene.view, window.t0 + x * window.nsPerPx, scene.width);
   const from = Math.max(0, Math.floor((scene.view.t0 - window.t0) / window.nsPerPx));
@@ -88,12 +128,15 @@ function name(
   x1: number,
   y: number,
   id: number,
+  cpu = NO_CPU,
 ): void {
   const colours = coloursOf(scene, row);
   const left = Math.max(x0, 0) + 5;
   const room = Math.min(x1, scene.width) - left - 4;
-  const text =
-    room < NARROWEST_NAME_PX - 9 ? "" : shortened(context, shortName(colours.names[id] ?? ""), room);
+  const short = shortName(colours.names[id] ?? "");
+  const full = cpu === NO_CPU ? short : `${short} on CPU ${cpu}`;
+  const fits = full !== short && textWidth(context, full) <= room;
+  const text = room < NARROWEST_NAME_PX - 9 ? "" : shortened(context, fits ? full : short, room);
   if (text === "") return;
   context.fillStyle = colours.idle(id) ? scene.theme.idleText : scene.theme.barText;
   context.fillText(text, left, y);

@@ -2,9 +2,17 @@
 // The lower canvas: lanes, bars, dots, density, counters, and what is missing. Text and marks are on the upper one.
 
 import { ticks } from "../../logic/axis.ts";
-import { type Colours, type Theme, css, functionColours, threadStateColours } from "../../logic/colour.ts";
+import {
+  type Colours,
+  type Theme,
+  UNKNOWN_STATE,
+  css,
+  functionColours,
+  threadStateColours,
+} from "../../logic/colour.ts";
 import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
 import { type Picture, type PictureRow, firstFrom, rowKey } from "../../logic/picture.ts";
+import { solidRuns } from "../../logic/raster.ts";
 import { type Levels, range, runs } from "../../logic/steps.ts";
 import { type Interval, toPixel } from "../../logic/viewport.ts";
 import type { Loss } from "../../protocol/types.ts";
@@ -110,6 +118,7 @@ function paintRow(
   else if (row.kind === "samples") paintTicks(context, scene, found, y, row.height);
   else paintBars(context, scene, found, row, y);
   if (row.kind === "stacks") paintSampled(context, scene, lane, row, y);
+  if (row.kind === "thread_states") paintGapsAndExits(context, scene, found, row, y);
   hatchFlags(context, scene, found, y, row.height);
 }
 
@@ -152,6 +161,48 @@ function paintBars(
       context.roundRect(x0, y, wide, row.height, 2);
       context.fill();
     }
+  }
+}
+
+/** Height and width of the foot of the mark where a thread exited. */
+const EXIT_FOOT_PX = 5;
+
+/** Time in which the state of a thread is unknown, hatched; and a mark where the thread exited. */
+function paintGapsAndExits(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  found: PictureRow,
+  row: PlacedRow,
+  y: number,
+): void {
+  const unknown = scene.names.names.lastIndexOf(UNKNOWN_STATE);
+  const hatched = (x0: number, x1: number) => {
+    if (x1 < 0 || x0 > scene.width) return;
+    context.fillStyle = css(scene.theme.lane);
+    context.fillRect(x0, y, Math.max(1, x1 - x0), row.height);
+    hatch(context, x0, y, Math.max(1, x1 - x0), row.height, scene.theme.faint);
+  };
+  if (!found.exact) {
+    const { window } = scene.picture!;
+    const pixel = (x: number) => toPixel(scene.view, window.t0 + x * window.nsPerPx, scene.width);
+    for (const [from, to, id] of solidRuns(found.columns, 0, window.px, 2)) {
+      if (id === unknown) hatched(pixel(from), pixel(to));
+    }
+    return;
+  }
+  const { items } = found;
+  context.fillStyle = scene.theme.text;
+  for (let index = 0; index < items.begin.length; index++) {
+    if (items.begin[index] > scene.view.t1) break;
+    const x1 = toPixel(scene.view, items.end[index], scene.width);
+    if (items.name[index] === unknown) {
+      hatched(toPixel(scene.view, items.begin[index], scene.width), x1);
+      context.fillStyle = scene.theme.text;
+    }
+    if (items.exits[index] !== 1 || x1 < -EXIT_FOOT_PX || x1 > scene.width) continue;
+    context.fillRect(x1, y, 1.5, row.height);
+    context.fillRect(x1, y, EXIT_FOOT_PX, 1.5);
+    context.fillRect(x1, y + row.height - 1.5, EXIT_FOOT_PX, 1.5);
   }
 }
 

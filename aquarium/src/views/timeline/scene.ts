@@ -4,6 +4,7 @@
 import { computed } from "@preact/signals";
 import { type Line, linesOn } from "../../logic/arrows.ts";
 import { type PlacedLane, type PlacedRow, visible } from "../../logic/layout.ts";
+import { type WakeLine, wakeLines } from "../../logic/wakes.ts";
 import * as store from "../../state/store.ts";
 import type { Session } from "../../protocol/types.ts";
 import type { Scene } from "./paint.ts";
@@ -45,6 +46,14 @@ export function counterOf(counters: Session["counters"], row: PlacedRow, lane: P
     counters.find((one) => one.name === lane.name);
   return (byLane ?? byName)?.id ?? null;
 }
+
+export const selectedWakes = computed<readonly WakeLine[]>(() => {
+  const selected = store.selected.value;
+  if (selected === null) return [];
+  const { lanesLayout, view, canvasSize, scrollTop } = store;
+  const { lane, thing } = selected;
+  return wakeLines(thing, lane, lanesLayout.value, view.value, canvasSize.value, scrollTop.value);
+});
 
 export const arrowLines = computed<readonly Line[]>(() => {
   const data = store.arrowData.value;

@@ -56,10 +56,54 @@ pub fn check(place: &Place, page: &mut Page, trace: &str, what: &str) -> usize {
         assert_eq!(thing["tid"], tid, "{what}: {row:?} {thing}");
         let is_unknown = row["quality"] == "unknown";
         assert_eq!(thing["quality"] == "unknown", is_unknown, "{what}: {row:?} {thing}");
+        let cpu = row["cpu"].parse::<u64>().ok();
+        assert_eq!(thing["cpu"].as_u64(), cpu, "{what}: {row:?} {thing}");
+        if row["state"] == "runnable" {
+            let woken = &thing["woken_by"];
+            let kind = Some(row["woken_by"].as_str()).filter(|kind| !kind.is_empty());
+            assert_eq!(woken["kind"].as_str(), kind, "{what}: {row:?} {thing}");
+            let waker = row["waker_tid"].parse::<u64>().ok();
+            assert_eq!(woken["tid"].as_u64(), waker, "{what}: {row:?} {thing}");
+            if let Some(waker) = waker {
+                wakes(page, &open, (waker, tid), begin, what);
+            }
+        }
         asked += 1;
     }
+    exits(place, page, &open, trace, what);
     ran_as_long(place, page, trace, what);
     asked
+}
+
+/// The state in which a thread woke another lists it.
+fn wakes(page: &mut Page, open: &Value, (waker, woken): (u64, u64), at: i64, what: &str) {
+    let Some((lane, number)) = row_of(open, waker, "thread_states") else { return };
+    let thing = page.ask("at", json!({ "lane": lane, "row": number, "t": at }))["thing"].take();
+    // Where it is not known that the waker runs, it is not known what it did.
+    if thing["name"] != "running" || thing["begin"].as_i64().is_none_or(|begin| begin > at) {
+        return;
+    }
+    let wakes = &thing["wakes"];
+    let listed = wakes["threads"].as_array().unwrap_or_else(|| panic!("{what}: {at} {thing}"));
+    let is_here = listed.iter().any(|one| one["tid"] == woken && one["at"] == at);
+    let are_all = wakes["count"] == listed.len();
+    assert!(is_here || !are_all, "{what}: {waker} wakes {woken} at {at}: {thing}");
+}
+
+/// A thread has exited on the page if it has in the statistics.
+fn exits(place: &Place, page: &mut Page, open: &Value, trace: &str, what: &str) {
+    let stats = place.json(&["stats", trace, "--json", "--section", "thread-states"]);
+    let (mut exited, end) = (0, open["end"].as_i64().expect("a time"));
+    for thread in stats["thread_states"].as_array().expect("threads") {
+        let tid = thread["tid"].as_u64().expect("a number");
+        let Some((lane, row)) = row_of(open, tid, "thread_states") else { continue };
+        let last = json!({ "lane": lane, "row": row, "t": end, "within": end + 1 });
+        let thing = page.ask("at", last)["thing"].take();
+        let has_ended = thing["has_ended"] == true;
+        assert_eq!(thread["has_ended"], has_ended, "{what}: {thread} {thing}");
+        exited += u64::from(has_ended);
+    }
+    println!("{what}: {exited} threads exited");
 }
 
 /// Processors and threads ran as long as in the statistics.

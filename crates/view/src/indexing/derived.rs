@@ -2,14 +2,14 @@
 //! What stands on the lanes of what is derived: spans, flows, states, levels, and who ran.
 
 use lateralis_analysis::ThreadState;
-use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind};
+use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind, WakerKind};
 use lateralis_model::{Quality, Source, Writer};
 use lateralis_semantics::{
     CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, SpanEnd, SpanStatus,
     StateInterval, ThreadStateInterval,
 };
 use lateralis_store::Recording;
-use lateralis_store::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Threads};
+use lateralis_store::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Threads, Waker};
 use lateralis_units::Nanos;
 
 use super::NOBODY;
@@ -187,6 +187,22 @@ impl<'a> Drawing<'a> {
         (lane, interval)
     }
 
+    /// Records the wake-up with which a wait for a processor began, for queries of single states.
+    fn wake_up(&mut self, of: &ThreadStateInterval<Seen>, lane: u32, waiting: Interval) {
+        let Some((waker, _)) = of.woken.filter(|_| of.state == Some(ThreadState::Runnable)) else {
+            return;
+        };
+        let kind = match waker {
+            Waker::Thread(_) => WakerKind::Thread,
+            Waker::Interrupt => WakerKind::Interrupt,
+            Waker::Unknown(_) => WakerKind::Unknown,
+        };
+        let thread = waker.thread().map_or(NOBODY, |tid| self.named(tid).0);
+        let end = Some(of.end.0);
+        let interval = Interval { name: kind as u32, thread, end, ..waiting };
+        self.builder.interval(lane, RowKind::Wakes, None, interval);
+    }
+
     fn state_interval(&mut self, name: &str, begin: Nanos, of: Seen) -> Interval {
         Interval {
             begin: begin.0,
@@ -319,6 +335,9 @@ impl DerivedSink for Drawing<'_> {
         let (lane, interval) = self.thread_row(of);
         // There is nothing to see of one without a length, and beside the next it would need another row.
         let is_seen = of.end > of.begin || of.ended_by.is_none();
+        if is_seen {
+            self.wake_up(of, lane, interval);
+        }
         match of.begun_by.opened {
             Some(opened) => self.builder.ends(opened, Some(interval).filter(|_| is_seen)),
             None if is_seen => {

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lateralis_lanes::pixels::{DAMAGED, LOST};
-use lateralis_lanes::{Chosen, Intervals, Left, NONE, Pixels, PointRef, Scale};
+use lateralis_lanes::{Chosen, Intervals, Left, NONE, Pixels, PointRef, RowKind, Scale};
 use serde_json::json;
 
 use super::flow;
+use super::scheduling::{cpu_of, exits_after};
 use super::sharing::{shared, threads};
 use crate::answer::{Answer, Numbers, Problem};
 use crate::flow::{FlowRows, since};
@@ -40,15 +41,35 @@ struct Items {
     ends: Vec<f64>,
     names: Vec<u32>,
     events: Vec<f64>,
+    /// Of a thread that runs, its CPU; else [`NO_CPU`].
+    cpus: Vec<u16>,
+    /// 1: the thread exited at the end.
+    exits: Vec<u8>,
 }
 
+/// No CPU, or one of a greater number.
+const NO_CPU: u16 = u16::MAX;
+
 impl Items {
+    /// Adds one of a row, by its number there or that of its event.
+    fn push(&mut self, row: u32, (begin, end): (f64, f64), name: u32, event: f64) {
+        self.rows.push(row);
+        self.begins.push(begin);
+        self.ends.push(end);
+        self.names.push(name);
+        self.events.push(event);
+        self.cpus.push(NO_CPU);
+        self.exits.push(0);
+    }
+
     fn append(&mut self, more: Self) {
         self.rows.extend(more.rows);
         self.begins.extend(more.begins);
         self.ends.extend(more.ends);
         self.names.extend(more.names);
         self.events.extend(more.events);
+        self.cpus.extend(more.cpus);
+        self.exits.extend(more.exits);
     }
 }
 
@@ -116,6 +137,8 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
         ("item_end", Numbers::F64(items.ends)),
         ("item_name", Numbers::U32(items.names)),
         ("item_event", Numbers::F64(items.events)),
+        ("item_cpu", Numbers::U16(items.cpus)),
+        ("item_exits", Numbers::U8(items.exits)),
     ];
     let meta = session.lanes.meta();
     let (begin, end) = (meta.begin, meta.end);
@@ -219,11 +242,8 @@ fn events(
         let ranks = bits.map_or((from, to), |bits| (bits.rank(from), bits.rank(to)));
         for rank in ranks.0..ranks.1 {
             let index = bits.map_or(Some(rank), |bits| bits.select(rank)).unwrap_or(rank);
-            items.rows.push(place);
-            items.begins.push(points.time(index) as f64);
-            items.ends.push(points.time(index) as f64);
-            items.names.push(points.class(index).into());
-            items.events.push(index as f64);
+            let time = points.time(index) as f64;
+            items.push(place, (time, time), points.class(index).into(), index as f64);
         }
     }
     most <= 1
@@ -238,9 +258,19 @@ fn intervals(
     pixels: &mut Pixels,
     items: &mut Items,
 ) -> bool {
-    let Some((_, intervals)) = session.lanes.row(row) else { return nothing(scale, pixels) };
+    let Some((told, intervals)) = session.lanes.row(row) else { return nothing(scale, pixels) };
     let left = chosen.and_then(|chosen| chosen.left(&session.lanes, row));
-    drawn_as_items(intervals, left, scale, place, pixels, items)
+    let first = items.events.len();
+    let exact = drawn_as_items(intervals, left, scale, place, pixels, items);
+    if told.kind == RowKind::ThreadStates {
+        for item in first..items.events.len() {
+            let index = items.events[item] as usize;
+            let cpu = cpu_of(&session.lanes, intervals, index);
+            items.cpus[item] = cpu.and_then(|cpu| u16::try_from(cpu).ok()).unwrap_or(NO_CPU);
+            items.exits[item] = exits_after(intervals, index).into();
+        }
+    }
+    exact
 }
 
 /// Draws rows as one, of which a pixel shows that of which most is there: never exact.
@@ -276,11 +306,7 @@ fn drawn_as_items(
     if most <= 1 {
         for index in intervals.items(left, scale) {
             let (begin, end) = intervals.ends(index);
-            items.rows.push(place);
-            items.begins.push(begin as f64);
-            items.ends.push(end as f64);
-            items.names.push(intervals.name(index));
-            items.events.push(index as f64);
+            items.push(place, (begin as f64, end as f64), intervals.name(index), index as f64);
         }
     }
     most <= 1
@@ -298,11 +324,9 @@ fn calls(
     let Some(pieces) = flow::calls(session, scale, of, pixels) else { return false };
     let origin = session.lanes.meta().origin;
     for piece in pieces {
-        items.rows.push(place);
-        items.begins.push(since(origin, piece.begin_ns) as f64);
-        items.ends.push(since(origin, piece.end_ns) as f64);
-        items.names.push(piece.function);
-        items.events.push(0.0);
+        let ends = (piece.begin_ns, piece.end_ns);
+        let ends = (since(origin, ends.0) as f64, since(origin, ends.1) as f64);
+        items.push(place, ends, piece.function, 0.0);
     }
     true
 }

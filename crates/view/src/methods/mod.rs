@@ -16,6 +16,7 @@ mod noting;
 mod opening;
 mod plotting;
 mod querying;
+mod scheduling;
 mod selecting;
 mod sharing;
 mod telling;

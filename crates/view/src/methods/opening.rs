@@ -160,6 +160,7 @@ fn lane(session: &Session, id: u32) -> Value {
                 RowKind::States => "states",
                 RowKind::Samples => "samples",
                 RowKind::Stacks => "stacks",
+                RowKind::Wakes => "wakes",
             };
             let mut told =
                 json!({ "row": number, "kind": kind, "name": of.name, "depth": of.depth });

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `at`, `step`: single things.
 
+use lateralis_analysis::ThreadState;
 use lateralis_lanes::{Chosen, Lanes, Listed, PointRef, RowKind, quality_name};
 use lateralis_model::Event;
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
-use crate::methods::{flow, listing};
+use crate::methods::{flow, listing, scheduling};
 use crate::params::Params;
 use crate::rows::{Drawn, drawn_together};
 use crate::session::{Session, lock};
@@ -140,6 +141,7 @@ pub fn interval(
         RowKind::ThreadStates => ("thread_state", meta.names.get(name)),
         RowKind::Samples => ("sample", meta.names.get(name)),
         RowKind::Stacks => ("sampled", meta.names.get(name)),
+        RowKind::Wakes => return Err(none()),
     };
     let thread = meta.threads.get(intervals.thread(index) as usize);
     let end = (!intervals.is_unfinished(index)).then_some(end);
@@ -159,6 +161,13 @@ pub fn interval(
         thing["number"] = Listed::new(&session.lanes, chosen).number_of(point).into();
         thing["cpu"] =
             session.lanes.meta().lanes.get(point.lane as usize).and_then(|l| l.cpu).into();
+    }
+    if told.kind == RowKind::ThreadStates {
+        // The processor of the event is that of the thread only while it runs.
+        if thing["name"] != ThreadState::Running.name() {
+            thing["cpu"] = Value::Null;
+        }
+        scheduling::add(session, (row, index), &mut thing);
     }
     let points: Vec<PointRef> = [from, to].into_iter().flatten().collect();
     let fields = told::fields(session, &points)?.into_iter().flatten();

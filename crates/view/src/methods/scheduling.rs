@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Scheduling of single states of threads: CPU, exit, who woke the thread, and which threads it woke.
+
+use lateralis_analysis::ThreadState;
+use lateralis_lanes::{Intervals, Lanes, RowKind, WakerKind};
+use serde_json::{Value, json};
+
+use crate::session::Session;
+
+/// Maximum number of woken threads in one answer.
+const WAKES_LISTED_MAX: usize = 20;
+/// Maximum number of wake-ups examined for one answer.
+const WAKES_EXAMINED_MAX: usize = 1 << 20;
+
+fn is_state(lanes: &Lanes, states: &Intervals, index: usize, state: ThreadState) -> bool {
+    let name = lanes.meta().names.get(states.name(index) as usize);
+    name.is_some_and(|name| name == state.name())
+}
+
+/// Returns the CPU of a state, or `None` if the thread does not run in it.
+pub fn cpu_of(lanes: &Lanes, states: &Intervals, index: usize) -> Option<u32> {
+    if !is_state(lanes, states, index, ThreadState::Running) {
+        return None;
+    }
+    let [switch, _] = states.events(index);
+    lanes.meta().lanes.get(switch?.lane as usize)?.cpu
+}
+
+/// Returns whether the thread exited at the end of a state: it left that state for no other one.
+pub fn exits_after(states: &Intervals, index: usize) -> bool {
+    let next = index.saturating_add(1);
+    !states.is_unfinished(index)
+        && (next >= states.len() || states.ends(next).0 > states.ends(index).1)
+}
+
+/// Returns the time of the wake-up that a state began with, followed, or ended with.
+fn wake_time(lanes: &Lanes, states: &Intervals, index: usize) -> Option<u64> {
+    let (begin, end) = states.ends(index);
+    let is = |index, state| is_state(lanes, states, index, state);
+    if is(index, ThreadState::Runnable) {
+        return Some(begin);
+    }
+    if is(index, ThreadState::Running) {
+        let wait = index.checked_sub(1).filter(|wait| is(*wait, ThreadState::Runnable))?;
+        let (woken, ran) = states.ends(wait);
+        return (ran == begin).then_some(woken);
+    }
+    let waits = [ThreadState::Sleeping, ThreadState::Blocked, ThreadState::Stopped];
+    (waits.into_iter().any(|state| is(index, state)) && !states.is_unfinished(index)).then_some(end)
+}
+
+/// The thread of a number, as in other answers.
+fn thread(lanes: &Lanes, number: u32) -> Value {
+    let Some(thread) = lanes.meta().threads.get(number as usize) else { return json!({}) };
+    json!({ "thread": thread.name, "tid": thread.tid, "pid": thread.pid, "lane": thread.lane })
+}
+
+/// Returns the wake-up of a thread at a time, or `None` if none is recorded.
+fn woken_by(lanes: &Lanes, lane: u32, time: u64) -> Option<Value> {
+    let rows = &lanes.meta().rows;
+    let row = rows.iter().position(|row| (row.lane, row.kind) == (lane, RowKind::Wakes))?;
+    let (_, wakes) = lanes.row(row)?;
+    let index = wakes.before(i64::try_from(time).ok()?.checked_add(1)?).checked_sub(1)?;
+    if wakes.ends(index).0 != time {
+        return None;
+    }
+    let kind = WakerKind::ALL.get(wakes.name(index) as usize)?;
+    let mut woken = match kind {
+        WakerKind::Thread => thread(lanes, wakes.thread(index)),
+        WakerKind::Interrupt | WakerKind::Unknown => json!({}),
+    };
+    woken["kind"] = kind.name().into();
+    woken["at"] = time.into();
+    Some(woken)
+}
+
+/// Returns the threads that a thread woke in an interval, in the order of time.
+fn woken_in(lanes: &Lanes, waker: u32, (begin, end): (u64, u64)) -> (Vec<(u64, u32)>, bool) {
+    let time = |nanos| i64::try_from(nanos).unwrap_or(i64::MAX);
+    let (mut found, mut examined) = (Vec::new(), 0);
+    for (row, of) in
+        lanes.meta().rows.iter().enumerate().filter(|(_, of)| of.kind == RowKind::Wakes)
+    {
+        let Some((_, wakes)) = lanes.row(row) else { continue };
+        let (from, to) = (wakes.before(time(begin)), wakes.before(time(end).saturating_add(1)));
+        examined += to.saturating_sub(from);
+        if examined > WAKES_EXAMINED_MAX {
+            return (found, true);
+        }
+        let by_waker = (from..to).filter(|index| {
+            wakes.thread(*index) == waker && wakes.name(*index) == WakerKind::Thread as u32
+        });
+        found.extend(by_waker.map(|index| (wakes.ends(index).0, of.lane)));
+    }
+    found.sort_unstable();
+    (found, false)
+}
+
+/// Adds the scheduling of a thread state, by its row and its index there, to what is reported of it.
+pub fn add(session: &Session, (row, index): (usize, usize), thing: &mut Value) {
+    let lanes = &session.lanes;
+    let Some((told, states)) = lanes.row(row) else { return };
+    if exits_after(states, index) {
+        thing["has_ended"] = true.into();
+    }
+    if let Some(woken) =
+        wake_time(lanes, states, index).and_then(|time| woken_by(lanes, told.lane, time))
+    {
+        thing["woken_by"] = woken;
+    }
+    if !is_state(lanes, states, index, ThreadState::Running) {
+        return;
+    }
+    let (found, is_cut) = woken_in(lanes, states.thread(index), states.ends(index));
+    let threads = &lanes.meta().threads;
+    let listed = found.iter().take(WAKES_LISTED_MAX).map(|(at, lane)| {
+        let number = threads.iter().position(|thread| thread.lane == Some(*lane));
+        let mut woken = number.map_or(json!({}), |number| thread(lanes, number as u32));
+        woken["at"] = (*at).into();
+        woken["lane"] = (*lane).into();
+        woken
+    });
+    if !found.is_empty() || is_cut {
+        let listed: Vec<Value> = listed.collect();
+        thing["wakes"] = json!({ "count": found.len(), "is_cut": is_cut, "threads": listed });
+    }
+}
