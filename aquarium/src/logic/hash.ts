@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // What the page shows, in the URL: a link opens the same view, filter and selection again.
 
+import { ORDERS, type Order } from "./activity.ts";
 import type { Filter } from "./filter.ts";
 import { GROUPINGS, type Grouping } from "./layout.ts";
 import type { Interval } from "./viewport.ts";
@@ -14,6 +15,9 @@ export interface Shown {
   folded: ReadonlySet<number>;
   pinned: readonly number[];
   grouping: Grouping;
+  order: Order;
+  /** Empty lanes are left out. */
+  hideEmpty: boolean;
   tab: string;
   arrows: boolean;
   /** The axis is in ticks of the clock. */
@@ -38,6 +42,8 @@ export function write(shown: Shown): string {
   add("folded", list(shown.folded));
   add("pinned", shown.pinned.join(","));
   if (shown.grouping !== "all") add("lanes", shown.grouping);
+  if (shown.order !== "recorded") add("order", shown.order);
+  if (shown.hideEmpty) add("empty", "hidden");
   if (shown.tab !== "events") add("tab", encodeURIComponent(shown.tab));
   if (!shown.arrows) add("arrows", "off");
   if (shown.ticks) add("axis", "ticks");
@@ -71,6 +77,8 @@ export function read(hash: string): Shown {
     folded: new Set(readList(text("folded"))),
     pinned: readList(text("pinned")),
     grouping: GROUPINGS.find((one) => one === text("lanes")) ?? "all",
+    order: ORDERS.find((one) => one === text("order")) ?? "recorded",
+    hideEmpty: text("empty") === "hidden",
     tab: /^[a-z]{1,20}$/.test(text("tab")) ? text("tab") : "events",
     arrows: text("arrows") !== "off",
     ticks: text("axis") === "ticks",

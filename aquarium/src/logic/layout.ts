@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Lanes as rows of pixels, from top to bottom: tree order, folded, pinned, searched.
 
-import type { Lane, RowKind } from "../protocol/types.ts";
+import type { Lane, RowInfo, RowKind } from "../protocol/types.ts";
+import { rowKey } from "./picture.ts";
 import { brief, thousands } from "./units.ts";
 
 export interface PlacedRow {
@@ -37,6 +38,8 @@ export interface Layout {
   lanes: PlacedLane[];
   pinnedHeight: number;
   height: number;
+  /** Lanes that are left out because they are empty. */
+  emptyLanes: number;
 }
 
 export interface LayoutOptions {
@@ -46,6 +49,12 @@ export interface LayoutOptions {
   folded: ReadonlySet<number>;
   pinned: readonly number[];
   search: string;
+  /** Rows that are left out, by their keys, and lanes without any other; null: none are. */
+  emptyRows?: ReadonlySet<string> | null;
+  /** Lanes that stay although they are empty. */
+  kept?: ReadonlySet<number>;
+  /** The order of lanes that are below one, or below none; null: as they are recorded. */
+  compare?: ((a: Lane, b: Lane) => number) | null;
 }
 
 const ROW_HEIGHT: Record<RowKind, number> = {
@@ -103,7 +112,10 @@ function withPackets(roots: readonly Lane[]): Lane[] {
 }
 
 /** Lanes with those that hold them first; a lane whose parent is missing, or its own ancestor, stands at the top. */
-export function treeOrder(lanes: readonly Lane[]): { lane: Lane; level: number; children: boolean }[] {
+export function treeOrder(
+  lanes: readonly Lane[],
+  compare: ((a: Lane, b: Lane) => number) | null = null,
+): { lane: Lane; level: number; children: boolean }[] {
   const byId = new Map(lanes.map((lane) => [lane.id, lane]));
   const children = new Map<number, Lane[]>();
   const roots: Lane[] = [];
@@ -118,7 +130,16 @@ export function treeOrder(lanes: readonly Lane[]): { lane: Lane; level: number; 
     for (const child of below) visit(child, level + 1);
   };
   const hasPackets = roots.some((lane) => lane.kind === "packets");
-  for (const root of hasPackets ? withPackets(roots) : roots) visit(root, 0);
+  const ordered = hasPackets ? withPackets(roots) : roots;
+  if (compare === null) {
+    for (const root of ordered) visit(root, 0);
+    return order;
+  }
+  for (const below of children.values()) below.sort(compare);
+  // CPUs and interfaces stay above what is ordered, by their numbers.
+  const isFixed = (lane: Lane) => lane.kind === "cpu" || lane.kind === "packets";
+  for (const root of ordered.filter(isFixed)) visit(root, 0);
+  for (const root of ordered.filter((lane) => !isFixed(lane)).sort(compare)) visit(root, 0);
   return order;
 }
 
@@ -167,13 +188,13 @@ export function matches(lane: Lane, search: string): boolean {
 }
 
 export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
-  const order = treeOrder(lanes);
-  const kept = keep(order, options);
+  const order = treeOrder(lanes, options.compare);
+  const [kept, emptyLanes] = withoutEmpty(keep(order, options), order, options);
   const placed: PlacedLane[] = [];
   let y = 0;
   const place = (entry: (typeof order)[number], pinned: boolean): void => {
     const lane = entry.lane;
-    const all = lane.rows.filter((row) => row.script === undefined || !options.scriptsOff.has(row.script));
+    const all = lane.rows.filter((row) => isShown(lane, row, options));
     const folded = options.folded.has(lane.id);
     // Folded, a lane shows one line of what it has, not nothing.
     const shown = folded ? all.slice(0, 1) : all;
@@ -203,7 +224,7 @@ export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
       level: pinned ? 0 : entry.level,
       y,
       height,
-      foldable: entry.children || lane.rows.length > 1,
+      foldable: entry.children || all.length > 1,
       folded,
       pinned,
       rows,
@@ -217,7 +238,33 @@ export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
   }
   const pinnedHeight = y;
   for (const entry of kept) if (!pinned.has(entry.lane.id)) place(entry, false);
-  return { lanes: placed, pinnedHeight, height: y };
+  return { lanes: placed, pinnedHeight, height: y, emptyLanes };
+}
+
+function isShown(lane: Lane, row: RowInfo, { scriptsOff, emptyRows }: LayoutOptions): boolean {
+  if (row.script !== undefined && scriptsOff.has(row.script)) return false;
+  return !emptyRows?.has(rowKey(lane.id, row.row));
+}
+
+/** Without lanes that have no row, and none below; and how many these are. */
+function withoutEmpty(
+  kept: ReturnType<typeof treeOrder>,
+  order: ReturnType<typeof treeOrder>,
+  options: LayoutOptions,
+): [ReturnType<typeof treeOrder>, number] {
+  if (!options.emptyRows) return [kept, 0];
+  // What is folded away is there as well.
+  const full = new Set<number>();
+  const path: Lane[] = [];
+  for (const { lane, level } of order) {
+    path.length = level;
+    path.push(lane);
+    const isKept = options.pinned.includes(lane.id) || options.kept?.has(lane.id);
+    if (!isKept && !lane.rows.some((row) => isShown(lane, row, options))) continue;
+    for (const ancestor of path) full.add(ancestor.id);
+  }
+  const rest = kept.filter(({ lane }) => full.has(lane.id));
+  return [rest, kept.length - rest.length];
 }
 
 /** Without what is hidden, folded away below its parent, or not searched for. */

@@ -77,6 +77,13 @@ export function brief(count: number): string {
   return String(count);
 }
 
+/** A share of 1: `12.3 %`, `0.45 %`. */
+export function percent(share: number): string {
+  const value = share * 100;
+  const decimals = value === 0 || value >= 99.95 ? 0 : value >= 1 ? 1 : 2;
+  return `${thousands(value, decimals)}${NARROW_SPACE}%`;
+}
+
 /** A number touched by losses says so: `≥ 12`, `12 ?`. */
 export function qualified(text: string, quality: string | undefined): string {
   if (quality === "lower_bound") return `≥${NARROW_SPACE}${text}`;

@@ -2,6 +2,7 @@
 // What keys, buttons and the palette do.
 
 import { batch } from "@preact/signals";
+import { ORDERS } from "../logic/activity.ts";
 import { GROUPINGS } from "../logic/layout.ts";
 import * as F from "../logic/filter.ts";
 import { type Interval, focus, pan, reveal, width, zoom } from "../logic/viewport.ts";
@@ -239,6 +240,23 @@ export const COMMANDS: Command[] = [
       store.grouping.value = GROUPINGS[next % GROUPINGS.length];
     },
   },
+  {
+    name: "Hide or show empty lanes and rows",
+    keys: "H",
+    run: () => void (store.hideEmpty.value = !store.hideEmpty.value),
+    when: () => store.methods.value.has("lane_activity"),
+  },
+  {
+    name: "Sort lanes: as recorded, CPU time, name, first or most activity",
+    keys: "O",
+    run: () => {
+      const next = ORDERS.indexOf(store.laneOrder.value) + 1;
+      store.laneOrder.value = ORDERS[next % ORDERS.length];
+    },
+    when: () => store.methods.value.has("lane_activity"),
+  },
+  { name: "Collapse all lanes", keys: "Z", run: () => store.foldAll(true) },
+  { name: "Expand all lanes", keys: "X", run: () => store.foldAll(false) },
   {
     name: "Axis in seconds, or in ticks of the clock",
     keys: "I",

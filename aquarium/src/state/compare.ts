@@ -216,7 +216,7 @@ function layoutOf(which: Which) {
   return computed<Layout>(() => {
     const half = halves.value?.[which];
     const joined = store.session.value;
-    if (!half || !joined) return { lanes: [], pinnedHeight: 0, height: 0 };
+    if (!half || !joined) return { lanes: [], pinnedHeight: 0, height: 0, emptyLanes: 0 };
     // Cores that the session's filter hides are hidden here, too.
     const cpus = new Set(
       joined.lanes.filter((lane) => store.filter.value.lanesOff.has(lane.id)).map((lane) => lane.cpu),

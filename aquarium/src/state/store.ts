@@ -2,6 +2,7 @@
 // What the page knows and shows, as signals; and the few acts that change more than one of them.
 
 import { batch, computed, signal } from "@preact/signals";
+import { type Activity, type Order, comparing, sums } from "../logic/activity.ts";
 import { Colours, DARK_THEME, LIGHT_THEME, type Theme } from "../logic/colour.ts";
 import { type Filter, EVERYTHING, type Script, tree } from "../logic/filter.ts";
 import { type Grouping, type Layout, layout, regrouped } from "../logic/layout.ts";
@@ -55,6 +56,11 @@ export const folded = signal<ReadonlySet<number>>(new Set());
 export const pinned = signal<readonly number[]>([]);
 export const laneSearch = signal("");
 export const grouping = signal<Grouping>("all");
+/** Lanes and rows that have nothing in the shown time are left out. */
+export const hideEmpty = signal(false);
+export const laneOrder = signal<Order>("recorded");
+/** What lanes have in the shown time; of a time a little before, while it moves. */
+export const activity = signal<Activity | null>(null);
 export const scrollTop = signal(0);
 /** CSS pixels of the part of the timeline that shows lanes. */
 export const canvasSize = signal({ width: 0, height: 0 });
@@ -116,6 +122,9 @@ export const themeName = signal<"dark" | "light">(
 );
 export const theme = computed<Theme>(() => (themeName.value === "light" ? LIGHT_THEME : DARK_THEME));
 
+/** The wheel scrolls lanes and, with Ctrl, zooms; else the other way round. */
+export const wheelScrolls = signal(remembered("aquarium-wheel") !== "zooms");
+
 /** The time that two recordings have that are held against each other; then the view is of it. */
 export const comparedWhole = signal<Interval | null>(null);
 /** Whether a link said what to look at, so that nothing is to be chosen for whoever opens it. */
@@ -171,6 +180,13 @@ const lists = computed(() => ({
 }));
 export const filterTree = computed(() => tree(lists.value, scripts.value));
 
+/** What each lane has with all below it; null as long as that is unknown. */
+export const laneSums = computed(() => (activity.value ? sums(lanes.value, activity.value) : null));
+const selectedLanes = computed<ReadonlySet<number>>(() => {
+  const lane = selected.value?.lane;
+  return new Set(lane === undefined ? [] : [lane]);
+});
+
 export const lanesLayout = computed<Layout>(() =>
   layout(regrouped(lanes.value, grouping.value), {
     hidden: filter.value.lanesOff,
@@ -178,6 +194,9 @@ export const lanesLayout = computed<Layout>(() =>
     folded: folded.value,
     pinned: pinned.value,
     search: laneSearch.value,
+    emptyRows: hideEmpty.value ? (activity.value?.emptyRows ?? null) : null,
+    kept: selectedLanes.value,
+    compare: laneOrder.value === "recorded" ? null : comparing(laneOrder.value, laneSums.value),
   }),
 );
 
@@ -224,6 +243,22 @@ export function setTheme(name: "dark" | "light"): void {
   } catch {
     // Private windows have no storage: the choice then lasts as long as the page.
   }
+}
+
+export function setWheelScrolls(scrolls: boolean): void {
+  wheelScrolls.value = scrolls;
+  try {
+    localStorage.setItem("aquarium-wheel", scrolls ? "scrolls" : "zooms");
+  } catch {
+    // As above.
+  }
+}
+
+/** Folds all lanes that have others below them, or several rows; or none. */
+export function foldAll(fold: boolean): void {
+  const parents = new Set(lanes.value.map((lane) => lane.parent));
+  const foldable = lanes.value.filter((lane) => parents.has(lane.id) || lane.rows.length > 1);
+  folded.value = new Set(fold ? foldable.map((lane) => lane.id) : []);
 }
 
 export function toggleFold(lane: number): void {

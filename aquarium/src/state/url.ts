@@ -19,6 +19,8 @@ export function restore(): void {
     store.pinned.value = wanted.pinned;
     store.tab.value = wanted.tab;
     store.grouping.value = wanted.grouping;
+    store.laneOrder.value = wanted.order;
+    store.hideEmpty.value = wanted.hideEmpty;
     store.keptByLink.value = wanted.view !== null || wanted.compared !== null;
     store.arrowsOn.value = wanted.arrows;
     store.inTicks.value = wanted.ticks;
@@ -69,6 +71,8 @@ export function keepUrl(): void {
       folded: store.folded.value,
       pinned: store.pinned.value,
       grouping: store.grouping.value,
+      order: store.laneOrder.value,
+      hideEmpty: store.hideEmpty.value,
       tab: store.tab.value,
       arrows: store.arrowsOn.value,
       ticks: store.inTicks.value,

@@ -58,7 +58,8 @@ function keepFocus(event: KeyboardEvent, box: HTMLElement): void {
 }
 
 const MOUSE: [string, string][] = [
-  ["Wheel", "zoom at the pointer"],
+  ["Wheel", "scroll the lanes"],
+  ["Ctrl + wheel, pinch", "zoom at the pointer (the menu ⋮ of lanes exchanges both)"],
   ["Shift + wheel", "move"],
   ["Drag", "move"],
   ["Shift + drag, drag on the axis", "measure, mark a range"],

@@ -98,6 +98,8 @@ describe("the URL", () => {
       arrows: false,
       ticks: true,
       grouping: "threads" as const,
+      order: "cpu" as const,
+      hideEmpty: true,
       compared: null,
     };
     expect(read(write(shown))).toEqual(shown);

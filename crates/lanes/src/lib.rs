@@ -23,6 +23,7 @@ mod bits;
 mod building;
 mod chosen;
 mod column;
+mod covered;
 mod drawn;
 mod gathers;
 mod grid;

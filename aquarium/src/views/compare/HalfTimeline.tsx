@@ -61,6 +61,7 @@ function sceneOf(which: Which): Scene | null {
       window: levels?.window ?? { t0: 0, t1: 1 },
       of: (row, lane) => levels?.byCounter.get(counterOf(half.session.counters, row, lane) ?? -1) ?? null,
     },
+    summaries: () => "",
     selectedLane: picked.value?.which === which ? picked.value.lane : null,
   };
 }

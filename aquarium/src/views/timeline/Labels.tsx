@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { packedText, packedTitle, screenY, visible } from "../../logic/layout.ts";
 import type { PlacedLane } from "../../logic/layout.ts";
-import { shortName } from "../../logic/units.ts";
+import { shortName, thousands } from "../../logic/units.ts";
+import { summaries } from "./scene.ts";
 import * as store from "../../state/store.ts";
 
 const KIND_NAMES: Record<string, string> = {
@@ -20,18 +21,35 @@ export function Labels() {
   const scrollTop = store.scrollTop.value;
   const shown = visible(layout, scrollTop, height);
   return (
-    <div class="labels" role="list" aria-label="Lanes">
-      {[...shown]
-        .sort((a, b) => Number(a.pinned) - Number(b.pinned))
-        .map((lane) => (
-          <Label
-            key={lane.id}
-            lane={lane}
-            y={screenY(lane, lane.y, scrollTop)}
-            top={lane.pinned ? 0 : layout.pinnedHeight}
-          />
-        ))}
+    <div class="labels">
+      <div role="list" aria-label="Lanes">
+        {[...shown]
+          .sort((a, b) => Number(a.pinned) - Number(b.pinned))
+          .map((lane) => (
+            <Label
+              key={lane.id}
+              lane={lane}
+              y={screenY(lane, lane.y, scrollTop)}
+              top={lane.pinned ? 0 : layout.pinnedHeight}
+            />
+          ))}
+      </div>
+      <EmptyLanes count={layout.emptyLanes} />
     </div>
+  );
+}
+
+/** How many lanes are left out: below all others, whatever is scrolled to. */
+function EmptyLanes({ count }: { count: number }) {
+  if (count === 0) return null;
+  return (
+    <button
+      class="empty-lanes"
+      title="Lanes without anything in the shown time and filter. Show them   H"
+      onClick={() => (store.hideEmpty.value = false)}
+    >
+      {thousands(count)} hidden
+    </button>
   );
 }
 
@@ -104,7 +122,13 @@ function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
         <LaneName
           lane={lane}
           number={info?.tid ?? info?.pid}
-          title={`${lane.name} (${kind})${depth > 1 ? `, ${depth} levels of spans` : ""}`}
+          title={[
+            `${lane.name} (${kind})`,
+            depth > 1 && `${depth} levels of spans`,
+            lane.kind === "process" && summaries.value(lane.id),
+          ]
+            .filter(Boolean)
+            .join(", ")}
         />
         <button
           class="pin"

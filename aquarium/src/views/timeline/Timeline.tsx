@@ -9,6 +9,7 @@ import * as store from "../../state/store.ts";
 import { usePainter } from "../painter.ts";
 import { Axis } from "./Axis.tsx";
 import { Labels } from "./Labels.tsx";
+import { LanesMenu } from "./LanesMenu.tsx";
 import { Minimap } from "./Minimap.tsx";
 import { Tooltip } from "./Tooltip.tsx";
 import { paintMarks } from "./marks.ts";
@@ -37,6 +38,9 @@ export function Timeline() {
         canvas.height = Math.round(height * ratio);
       }
       store.canvasSize.value = { width, height };
+      const lanes = scroller.current!;
+      const bar = `${lanes.offsetWidth - lanes.clientWidth}px`;
+      document.documentElement.style.setProperty("--scrollbar", bar);
     });
     observer.observe(element);
     const detach = attachPointer(element);
@@ -66,6 +70,7 @@ export function Timeline() {
       <div class="corner">
         <LaneSearch />
         <Groups />
+        <LanesMenu />
       </div>
       <Axis />
       <div
@@ -172,10 +177,14 @@ function Groups() {
 
 function Hint() {
   if (!store.isOpened.value || store.lanesLayout.value.lanes.length > 0) return null;
-  const searched = store.laneSearch.value !== "";
+  const { laneSearch, lanesLayout, session } = store;
+  if (laneSearch.value !== "") return <p class="empty">No lane has this name.</p>;
+  if (session.value?.lanes.length === 0) return <p class="empty">This recording has no events.</p>;
   return (
     <p class="empty">
-      {searched ? "No lane has this name." : "No lane is left: choose some at the left, or all lanes above."}
+      {lanesLayout.value.emptyLanes > 0
+        ? "Nothing is in the shown time and filter: all lanes are hidden as empty."
+        : "No lane is left: choose some at the left, or all lanes above."}
     </p>
   );
 }

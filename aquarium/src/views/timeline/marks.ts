@@ -38,6 +38,7 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
     for (const lane of scene.lanes) {
       if (lane.pinned !== pinned) continue;
       for (const row of lane.rows) names(context, scene, lane, row);
+      if (lane.kind === "process" && lane.rows.length === 0) summary(context, scene, lane);
     }
     context.restore();
   }
@@ -49,6 +50,14 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
   for (const line of marks.wakes) wake(context, scene, line);
   if (marks.range) rangeBand(context, scene, marks.range);
   if (marks.selected) selection(context, scene, marks.selected);
+}
+
+/** In the header of a process, where nothing else is. */
+function summary(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane): void {
+  const text = scene.summaries(lane.id);
+  if (text === "") return;
+  context.fillStyle = scene.theme.faint;
+  context.fillText(text, 6, screenY(lane, lane.y, scene.scrollTop) + lane.height / 2 + 0.5);
 }
 
 function names(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane, row: PlacedRow): void {

@@ -36,6 +36,8 @@ export interface Scene {
   losses: readonly Loss[];
   levels: { window: Interval; of: (row: PlacedRow, lane: PlacedLane) => Levels | null };
   selectedLane: number | null;
+  /** What the headers of processes say of their threads. */
+  summaries: (lane: number) => string;
 }
 
 export function coloursOf(scene: Scene, row: Pick<PlacedRow, "kind" | "script">): Colours {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Mouse and wheel over the lanes: drag moves, Shift+drag measures, the wheel zooms to the pointer (with Shift it
-// moves, with Ctrl it scrolls the lanes), a click selects, a double click fits.
+// Mouse and wheel over the lanes: drag moves, Shift+drag measures, the wheel scrolls the lanes and with Ctrl, as by a
+// pinch, zooms to the pointer (or the other way round, as chosen), with Shift it moves; a click selects, a double
+// click fits.
 
 import { rowAt } from "../../logic/layout.ts";
 import { itemAt, rowKey } from "../../logic/picture.ts";
@@ -11,6 +12,10 @@ import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 
 const CLICK_PX = 4;
+/** A step of the wheel of a mouse is larger. */
+const FINGERS_PX = 40;
+/** Of a browser that counts lines. */
+const LINE_PX = 20;
 /** How far from a dot a click still means it. */
 export const NEAR_PX = 6;
 
@@ -93,8 +98,8 @@ export function attachPointer(element: HTMLElement): () => void {
   element.addEventListener(
     "wheel",
     (event) => {
-      if (event.ctrlKey) return;
       event.preventDefault();
+      const isPinch = event.ctrlKey || event.metaKey;
       const across = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
       const view = store.view.value;
       if (event.shiftKey || Math.abs(across) > Math.abs(event.deltaY)) {
@@ -104,9 +109,14 @@ export function attachPointer(element: HTMLElement): () => void {
           (across / store.canvasSize.value.width) * width(view),
           store.whole.value,
         );
-      } else {
-        const factor = Math.exp(Math.min(Math.max(event.deltaY, -400), 400) * 0.0015);
+      } else if (isPinch === store.wheelScrolls.value) {
+        // Two fingers move in small steps.
+        const speed = isPinch && Math.abs(event.deltaY) < FINGERS_PX ? 0.01 : 0.0015;
+        const factor = Math.exp(Math.min(Math.max(event.deltaY, -400), 400) * speed);
         zoomBy(factor, timeAt(place(event).x));
+      } else {
+        const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PX : 1;
+        element.closest(".lanes")?.scrollBy({ top: event.deltaY * lines, behavior: "instant" });
       }
     },
     { ...options, passive: false },

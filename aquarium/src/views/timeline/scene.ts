@@ -2,6 +2,7 @@
 // What is to be painted, gathered from the signals.
 
 import { computed } from "@preact/signals";
+import { summaryText } from "../../logic/activity.ts";
 import { type Line, linesOn } from "../../logic/arrows.ts";
 import { type PlacedLane, type PlacedRow, visible } from "../../logic/layout.ts";
 import { type WakeLine, wakeLines } from "../../logic/wakes.ts";
@@ -35,7 +36,15 @@ export const scene = computed<Scene>(() => {
       of: (row, lane) => levels?.byCounter.get(counterOf(counters, row, lane) ?? -1) ?? null,
     },
     selectedLane: store.selected.value?.lane ?? null,
+    summaries: summaries.value,
   };
+});
+
+/** By lane, what its threads did in the shown time; empty where that is unknown. */
+export const summaries = computed<(lane: number) => string>(() => {
+  const { activity, laneSums } = store;
+  const [of, sums] = [activity.value?.of, laneSums.value];
+  return (lane) => (of && sums ? summaryText(sums.get(lane), of) : "");
 });
 
 /** The counter that a lane's row shows: the one that names the lane, else the one of its name. */

@@ -71,6 +71,7 @@ pub fn check(place: &Place, page: &mut Page, trace: &str, what: &str) -> usize {
         asked += 1;
     }
     exits(place, page, &open, trace, what);
+    activity(page, &open, &rows, what);
     ran_as_long(place, page, trace, what);
     asked
 }
@@ -88,6 +89,41 @@ fn wakes(page: &mut Page, open: &Value, (waker, woken): (u64, u64), at: i64, wha
     let is_here = listed.iter().any(|one| one["tid"] == woken && one["at"] == at);
     let are_all = wakes["count"] == listed.len();
     assert!(is_here || !are_all, "{what}: {waker} wakes {woken} at {at}: {thing}");
+}
+
+/// In some ranges threads ran for as long as the states of the table say, and rows are empty where these are
+/// sleep alone or nothing.
+fn activity(page: &mut Page, open: &Value, rows: &[BTreeMap<String, String>], what: &str) {
+    let origin: i64 = open["origin"].as_str().expect("a time").parse().expect("nanoseconds");
+    let end = open["end"].as_i64().expect("a time");
+    for (t0, t1) in [(0, end), (end / 3, end / 2), (end / 2, end / 2 + end / 1000 + 1)] {
+        let columns = page.ask_columns("lane_activity", json!({ "t0": t0, "t1": t1 })).1;
+        let mut ran: BTreeMap<u64, (i64, bool, bool)> = BTreeMap::new();
+        for row in rows {
+            let number = |name: &str| row[name].parse::<i64>().expect("a number");
+            // One that has not ended is drawn up to the end of the session, which is after the last event.
+            let is_complete = row["status"] == "complete";
+            let stop = if is_complete { number("end_ts") - origin } else { end };
+            let begin = number("ts") - origin;
+            let is_here = begin < t1 && stop.max(begin + 1) > t0 && begin < stop;
+            let of = ran.entry(number("tid").cast_unsigned()).or_default();
+            if is_here && row["state"] == "running" {
+                of.0 += stop.min(t1) - begin.max(t0);
+            }
+            of.1 |= is_here && row["state"] != "sleeping";
+            of.2 |= is_here && row["state"] == "unknown";
+        }
+        for (tid, (nanos, is_awake, is_unknown)) in ran {
+            let Some((lane, row)) = row_of(open, tid, "thread_states") else { continue };
+            let at = usize::try_from(lane.as_u64().expect("a number")).expect("small");
+            assert_eq!(columns["busy"][at], nanos as f64, "{what}: {tid} from {t0} to {t1}");
+            assert!(!is_unknown || columns["busy_open"][at] == 1.0, "{what}: {tid} {t0} {t1}");
+            let place = (columns["row_lane"].iter().zip(&columns["row"]))
+                .position(|of| Some(*of.0) == lane.as_f64() && Some(*of.1) == row.as_f64());
+            let has = columns["has"][place.expect("each row has an answer")];
+            assert_eq!(has == 1.0, is_awake, "{what}: {tid} from {t0} to {t1}");
+        }
+    }
 }
 
 /// A thread has exited on the page if it has in the statistics.

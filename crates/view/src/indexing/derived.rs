@@ -17,7 +17,7 @@ use super::lists::Lists;
 use super::ran::Ran;
 
 /// What a thread did of which a switch is missing.
-const UNKNOWN_STATE: &str = "unknown";
+pub const UNKNOWN_STATE: &str = "unknown";
 
 /// Of a session that grows: spans of a kind, or messages of a channel, that may be open.
 const OPEN_MAX: u64 = 1 << 20;

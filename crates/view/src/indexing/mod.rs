@@ -26,6 +26,7 @@ use lateralis_store::facts::{At, Fact, Facts, Owner};
 use lateralis_store::flow::timeline::Timeline;
 use lateralis_units::Nanos;
 
+pub use derived::UNKNOWN_STATE;
 use derived::{Counts, Drawing, Seen};
 pub use growing::{Grow, Marks, Now};
 use lists::Lists;

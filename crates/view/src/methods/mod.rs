@@ -2,6 +2,7 @@
 //! The methods of spec/view.md §4.
 
 mod acting;
+mod activity;
 mod between;
 mod brushing;
 mod comparing;
@@ -35,19 +36,20 @@ pub use listing::event;
 pub use selecting::stretch;
 
 /// Methods of which an older request that waits is not worth answering.
-const REPLACED: [&str; 5] = ["view", "arrows", "levels", "overview", "brushed"];
+const REPLACED: [&str; 6] = ["view", "arrows", "levels", "overview", "brushed", LANE_ACTIVITY];
 
 /// Methods that answer within some milliseconds, whatever the trace.
 const QUICK: [&str; 8] = ["open", "view", "overview", "arrows", "levels", "at", "find", "filter"];
 
 /// All of them.
-const METHODS: [&str; 27] = [
+const METHODS: [&str; 28] = [
     "open",
     "filter",
     "view",
     "overview",
     "arrows",
     "levels",
+    LANE_ACTIVITY,
     "at",
     "step",
     "events",
@@ -73,6 +75,9 @@ const METHODS: [&str; 27] = [
 
 /// Those that are there where several recordings are.
 const OF_SEVERAL: [&str; 3] = ["sides", "compare", "histograms"];
+
+/// What lanes have in a range of time.
+const LANE_ACTIVITY: &str = "lane_activity";
 
 /// Only where there is a recorder that can be asked.
 const CONTROL: &str = "control";
@@ -103,7 +108,11 @@ pub fn is_replaced(method: &str) -> bool {
 /// Whether it waits behind no slow one: how far a script of a side has come is told at once.
 #[must_use]
 pub fn is_quick(method: &str, params: &Value) -> bool {
-    QUICK.contains(&method) || method == "script" && has_side(params)
+    let is_all = || params.get("filter").and_then(Value::as_u64).unwrap_or(0) == 0;
+    QUICK.contains(&method)
+        || method == "script" && has_side(params)
+        // With another filter it looks at each interval once.
+        || method == LANE_ACTIVITY && is_all()
 }
 
 fn has_side(params: &Value) -> bool {
@@ -156,6 +165,7 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
         "overview" => drawing::overview(session, params),
         "arrows" => drawing::arrows(session, params),
         "levels" => drawing::levels(session, params),
+        LANE_ACTIVITY => activity::lane_activity(session, params),
         "at" => telling::at(session, params).map(Answer::Json),
         "step" => telling::step(session, params).map(Answer::Json),
         "events" => listing::events(session, params).map(Answer::Json),
