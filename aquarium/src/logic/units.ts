@@ -59,6 +59,22 @@ export function date(origin: string, ns: number): string | null {
   return `${when.toISOString().slice(0, 19).replace("T", " ")}.${below}`;
 }
 
+/** How times of lists are written: since the first event, on the clock of a zone, in nanoseconds since 1970. */
+export type TimeFormat = "relative" | "utc" | "local" | "raw";
+export const TIME_FORMATS: TimeFormat[] = ["relative", "utc", "local", "raw"];
+
+/** A time of a list; where the session's clock has no date, since the first event. */
+export function timeText(format: TimeFormat, origin: string, ns: number, isDate: boolean): string {
+  if (format === "relative" || !isDate || !/^-?\d{1,20}$/.test(origin)) return instant(ns);
+  const total = BigInt(origin) + BigInt(Math.round(ns));
+  if (format === "raw") return String(total);
+  const minutes = format === "utc" ? 0 : -new Date(Number(total / 1_000_000n)).getTimezoneOffset();
+  const text = date(origin, ns + minutes * 60e9);
+  if (text === null) return instant(ns);
+  const [clock, fraction] = text.slice(11).split(".");
+  return `${clock}.${fraction.replace(/(\d{3})(?=\d)/g, `$1${NARROW_SPACE}`)}`;
+}
+
 const SHORT: [number, string][] = [
   [1e12, "T"],
   [1e9, "G"],

@@ -190,6 +190,8 @@ export interface EventRow {
   class: number;
   application: number | null;
   thread?: string | number | null;
+  pid?: number | null;
+  tid?: number | null;
   /** Null of an event whose bytes were forgotten since it was listed. */
   fields: Field[] | null;
 }

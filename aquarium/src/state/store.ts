@@ -9,6 +9,7 @@ import { type Grouping, type Layout, layout, regrouped } from "../logic/layout.t
 import type { Arrows } from "../logic/arrows.ts";
 import type { Picture } from "../logic/picture.ts";
 import type { LevelsOf } from "../logic/steps.ts";
+import { TIME_FORMATS, type TimeFormat } from "../logic/units.ts";
 import { type Interval, clamp, fit } from "../logic/viewport.ts";
 import type { Status } from "../protocol/connection.ts";
 import type { Loss, Quality, Session, Thing } from "../protocol/types.ts";
@@ -121,6 +122,12 @@ export const themeName = signal<"dark" | "light">(
     (globalThis.matchMedia?.("(prefers-color-scheme: light)").matches ? "light" : "dark"),
 );
 export const theme = computed<Theme>(() => (themeName.value === "light" ? LIGHT_THEME : DARK_THEME));
+
+const rememberedFormat = remembered("aquarium-time");
+/** How lists write times. */
+export const timeFormat = signal<TimeFormat>(
+  TIME_FORMATS.find((one) => one === rememberedFormat) ?? "relative",
+);
 
 /** The wheel scrolls lanes and, with Ctrl, zooms; else the other way round. */
 export const wheelScrolls = signal(remembered("aquarium-wheel") !== "zooms");
@@ -242,6 +249,15 @@ export function setTheme(name: "dark" | "light"): void {
     localStorage.setItem("aquarium-theme", name);
   } catch {
     // Private windows have no storage: the choice then lasts as long as the page.
+  }
+}
+
+export function setTimeFormat(format: TimeFormat): void {
+  timeFormat.value = format;
+  try {
+    localStorage.setItem("aquarium-time", format);
+  } catch {
+    // As above.
   }
 }
 

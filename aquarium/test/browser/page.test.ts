@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import type { Page } from "playwright-core";
 import { clockTicks, ticks } from "../../src/logic/axis.ts";
 import { listRow, settled, shownView, shows } from "../support/browser.ts";
+import { date, instant } from "../../src/logic/units.ts";
 import { inChromium, made } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
 import { makeTrace } from "../support/trace.ts";
@@ -251,6 +252,26 @@ inChromium("in Chromium", made(server), (begin) => {
     await page.keyboard.press("/");
     await page.keyboard.type("worker 1");
     await expect.poll(() => page.locator(".lane-name").allTextContents()).toEqual(["warehouse", "worker 1"]);
+  });
+
+  test("the list has threads, and times as they are chosen", async () => {
+    const page = await start();
+    await shows(page, trace.events.length);
+    const row = listRow(page, 3);
+    const cell = (at: number) => row.locator("span[role=gridcell]").nth(at).textContent();
+    const event = trace.events[3];
+    expect(await page.locator(".list-head [role=columnheader]").allTextContents()).toContain("Thread");
+    expect(await row.textContent()).toContain(`worker ${4711 + (event.core % 3)}`);
+    expect(await cell(0)).toBe(instant(event.t));
+    const format = page.getByRole("combobox", { name: "How the list writes times" });
+    await format.selectOption("utc");
+    const time = date("1700000000000000000", event.t)!.slice(11);
+    expect((await cell(0))!.replaceAll("\u202f", "")).toBe(time);
+    await format.selectOption("raw");
+    expect(await cell(0)).toBe(String(1_700_000_000_000_000_000n + BigInt(Math.round(event.t))));
+    await page.getByRole("tab", { name: "Statistics" }).click();
+    expect(await format.count()).toBe(0);
+    await page.evaluate(() => localStorage.clear());
   });
 
   test("the filter's tree by keyboard alone", async () => {

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { describe, expect, test } from "vitest";
 import { clockTicks, niceStep, tickLabel, ticks } from "../../src/logic/axis.ts";
-import { brief, date, duration, fieldText, instant, qualified, thousands } from "../../src/logic/units.ts";
+import {
+  brief,
+  date,
+  duration,
+  fieldText,
+  instant,
+  qualified,
+  thousands,
+  timeText,
+} from "../../src/logic/units.ts";
 import * as V from "../../src/logic/viewport.ts";
 import { random } from "../support/trace.ts";
 
@@ -57,6 +66,15 @@ describe("numbers", () => {
   test("instants and dates keep every nanosecond", () => {
     expect(plain(instant(1_234_567_891))).toBe("1.234 567 891 s");
     expect(plain(instant(-5))).toBe("−0.000 000 005 s");
+    const [origin, ns] = ["1700000000123456789", 2_000_000_211];
+    expect(timeText("relative", origin, ns, true)).toBe(instant(ns));
+    expect(plain(timeText("utc", origin, ns, true))).toBe("22:13:22.123 457 000");
+    expect(timeText("raw", origin, ns, true)).toBe("1700000002123457000");
+    const hours = new Date(1_700_000_002_123).getHours();
+    expect(timeText("local", origin, ns, true).slice(0, 2)).toBe(String(hours).padStart(2, "0"));
+    // A clock without a date has times since the first event alone.
+    expect(timeText("utc", origin, ns, false)).toBe(instant(ns));
+    expect(timeText("raw", "no number", ns, true)).toBe(instant(ns));
     expect(date("1700000000123456789", 1)).toBe("2023-11-14 22:13:20.123456790");
     expect(date("no number", 1)).toBeNull();
   });

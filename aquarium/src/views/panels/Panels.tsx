@@ -4,7 +4,7 @@
 import { untracked } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { qualified, thousands } from "../../logic/units.ts";
+import { TIME_FORMATS, type TimeFormat, qualified, thousands } from "../../logic/units.ts";
 import * as store from "../../state/store.ts";
 import { halves, picked } from "../../state/compare.ts";
 import { exportUrl } from "../../state/server.ts";
@@ -104,6 +104,7 @@ export function Panels() {
               </button>
             ))}
           </div>
+          {current?.key === "events" && !halves.value && <TimeFormats />}
           {!halves.value && (
             <button
               class={`text ${store.sync.value ? "pressed" : ""}`}
@@ -127,6 +128,33 @@ export function Panels() {
       </div>
       <Details />
     </section>
+  );
+}
+
+const FORMAT_NAMES: Record<TimeFormat, string> = {
+  relative: "since the begin",
+  utc: "UTC",
+  local: "local time",
+  raw: "ns since 1970",
+};
+
+/** How the list writes times; a clock without a date has no choice. */
+function TimeFormats() {
+  if (store.session.value?.is_date !== true) return null;
+  return (
+    <select
+      class="time-format"
+      aria-label="How the list writes times"
+      title="How the list writes times"
+      value={store.timeFormat.value}
+      onChange={(event) => store.setTimeFormat(event.currentTarget.value as TimeFormat)}
+    >
+      {TIME_FORMATS.map((one) => (
+        <option key={one} value={one}>
+          {FORMAT_NAMES[one]}
+        </option>
+      ))}
+    </select>
   );
 }
 
