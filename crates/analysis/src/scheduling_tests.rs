@@ -123,6 +123,7 @@ fn contradictions_have_a_place_unless_a_loss_explains_them() {
         [
             (0, 20, 40, elsewhere(1)),
             (1, 20, 50, other(Thread(1), Thread(2))),
+            (1, 40, 50, elsewhere(1)),
             (1, 60, 100, elsewhere(3)),
         ]
     );
