@@ -183,8 +183,8 @@ fn recordings_that_nothing_relates_are_kept_apart_and_that_is_said() {
     assert!(rows.iter().all(|row| row["status"] != "complete"));
 }
 
-/// A trace of two streams, each by a clock of its own: spans begin in one and end in the other 50 µs later, and
-/// so do messages.
+/// A trace of two streams, each by a clock of its own: spans begin in one and end in the other 50 µs
+/// later, and so do messages.
 fn two_clocks(place: &Place, name: &str, uids: [&str; 2], more: &Value) {
     let number = |length: u32, role: Option<&str>| {
         let mut class = json!({

@@ -272,8 +272,8 @@ impl Running {
         States { schedule: &self.schedule, has_wakes: self.has_wakes }
     }
 
-    /// Members `cpus`, `threads`, `thread_states`, `applications`, `wakeups`, `contradictions` of the whole, where
-    /// the trace has switches.
+    /// Members `cpus`, `threads`, `thread_states`, `applications`, `wakeups`, `contradictions` of the
+    /// whole, where the trace has switches.
     pub fn json(
         &self,
         trust: Trust,
