@@ -162,6 +162,7 @@ fn view(place: &Place, trace: &str, faults: &mut Vec<String>) {
             ("overview", json!({})),
             ("arrows", json!({})),
             ("levels", json!({"counters": [0]})),
+            ("lane_activity", json!({})),
             ("utilisation", json!({"by": "cpu"})),
             ("utilisation", json!({"by": "thread"})),
             ("stats", json!({})),

@@ -10,13 +10,14 @@ use lateralis_lanes::{
 use lateralis_view::{Head, Request, Session, methods};
 
 /// Methods that look at the index and at nothing else.
-const METHODS: [&str; 14] = [
+const METHODS: [&str; 15] = [
     "open",
     "filter",
     "view",
     "overview",
     "arrows",
     "levels",
+    "lane_activity",
     "at",
     "step",
     "events",
@@ -89,7 +90,14 @@ fn good_index() -> Vec<u8> {
     for time in 0..200i64 {
         let lane = lanes[usize::from(time % 3 == 0)];
         let point = builder.point(lane, time * 10, (time % 3) as u16, (time % 2) as u32);
-        let kind = [RowKind::Spans, RowKind::States, RowKind::Running][(time % 3) as usize];
+        let kinds = [
+            RowKind::Spans,
+            RowKind::States,
+            RowKind::Running,
+            RowKind::ThreadStates,
+            RowKind::Wakes,
+        ];
+        let kind = kinds[(time % 5) as usize];
         builder.interval(
             lane,
             kind,
@@ -113,7 +121,7 @@ fn good_index() -> Vec<u8> {
         classes: vec![Class::default(); 3],
         applications: vec![Application::default(); 2],
         threads: (0..2).map(|application| Thread { application, ..Thread::default() }).collect(),
-        names: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        names: ["running", "runnable", "sleeping"].map(str::to_owned).to_vec(),
         span_kinds: ["a", "b", "c"].map(span).to_vec(),
         counters: vec![Counter::default()],
         ..Meta::default()
@@ -136,7 +144,10 @@ pub fn good() -> Vec<Vec<u8>> {
 {"id":2,"method":"at","params":{"lane":0,"row":2,"t":70,"within":30,"filter":0}}
 {"id":3,"method":"step","params":{"filter":0,"t":99,"class":2,"forward":true}}
 {"id":4,"method":"events","params":{"filter":0,"from":3,"count":10}}
-{"id":5,"method":"find","params":{"filter":0,"t":500}}"#,
+{"id":5,"method":"find","params":{"filter":0,"t":500}}
+{"id":6,"method":"lane_activity","params":{"t0":40,"t1":1700,"filter":1}}
+{"id":7,"method":"at","params":{"lane":0,"row":1,"t":80,"within":90,"filter":0}}
+{"id":8,"method":"at","params":{"lane":1,"row":1,"t":1200,"within":90,"filter":0}}"#,
         r#"{"id":1,"method":"activities","params":{"kind":1,"filter":0,"count":9,"order":"duration"}}
 {"id":2,"method":"stats","params":{"filter":0,"t0":5,"t1":1800}}
 {"id":3,"method":"histogram","params":{"span":0,"filter":0,"bins":12}}

@@ -68,6 +68,8 @@ fn who_may_not_ask_is_refused_and_nobody_else_suffers() {
         ("view", json!({ "lanes": [0], "t0": 0, "t1": 1, "px": 10, "filter": 77 })),
         ("overview", json!({ "px": 0 })),
         ("at", json!({ "lane": 7, "row": 7, "t": 0 })),
+        ("lane_activity", json!({ "t0": 0, "t1": "x" })),
+        ("lane_activity", json!({ "t0": 0, "t1": 1, "filter": 77 })),
         ("levels", json!({ "counters": [5], "t0": 0, "t1": 1, "px": 10 })),
         ("filter", json!({ "lanes_off": "all" })),
     ] {
@@ -80,7 +82,8 @@ fn who_may_not_ask_is_refused_and_nobody_else_suffers() {
     // Times at the ends of all numbers.
     for (t0, t1) in [(-1e300, 1e300), (1e300, -1e300), (0.0, 0.0), (-9e18, 9e18)] {
         let asked = json!({ "lanes": [0], "t0": t0, "t1": t1, "px": 10, "filter": 0 });
-        page.ask_columns("view", asked);
+        page.ask_columns("view", asked.clone());
+        page.ask_columns("lane_activity", asked);
     }
     // A frame larger than any request ends that connection, and only that.
     let mut other = viewer.page();
