@@ -6,11 +6,11 @@ use crate::left::{Left, item};
 use crate::pixels::{BLOCK, EACH};
 
 impl Intervals {
-    /// Returns how many nanoseconds of a stretch (its end not included) are covered by intervals of a name, or by
-    /// all if `name` is `None`; of those that a filter leaves.
+    /// Returns how many nanoseconds of a stretch (its end not included) are covered by intervals of a name,
+    /// or by all if `name` is `None`; of those that a filter leaves.
     ///
-    /// Cost: two searches and at most [`EACH`] intervals, if the name is one of the row's main ones or `None`; else
-    /// a look at each that touches the stretch.
+    /// Cost: two searches and at most [`EACH`] intervals, if the name is one of the row's main ones or
+    /// `None`; else a look at each that touches the stretch.
     #[must_use]
     pub fn covered(&self, left: Option<&Left>, name: Option<u32>, (begin, end): (i64, i64)) -> u64 {
         let (from, to) = self.ranks(left, self.touching(begin, end));
@@ -49,9 +49,9 @@ impl Intervals {
         to - from
     }
 
-    /// Returns whether an interval that a filter leaves touches a stretch, and satisfies `is_meant`; and when the
-    /// first of them begins, the begin of the stretch at the earliest. At most `examined_max` are examined: of
-    /// more the answer is the first of them.
+    /// Returns when the first interval begins that a filter leaves, touches a stretch and satisfies
+    /// `is_meant`, the begin of the stretch at the earliest; `None` if there is none. At most `examined_max`
+    /// are examined: of more the answer is the first of them.
     pub fn first_touching(
         &self,
         left: Option<&Left>,
