@@ -20,7 +20,7 @@ use lateralis_store::Recording;
 /// The argument that names the traces of a command, for [`crate::args`].
 pub const TRACES: &str = "traces-or-newest";
 
-/// Whether something that was named was left out. Written before a command returns, read after it: any order does.
+/// Whether a trace that was named was left out. One thread writes it, and reads it when the command is done.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
 /// Whether a path that was given held no trace and was left out: the exit status is 1 then.

@@ -126,8 +126,8 @@ pub fn is_error_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Results take the place of the line that says how far reading is, but for those that go into a file: what reads a
-/// pipe may draw on the same terminal.
+/// Results take the place of the line of progress, unless they go into a file: the reader of a pipe may draw
+/// on the same terminal.
 fn begin_output() {
     let is_file = rustix::fs::fstat(rustix::stdio::stdout())
         .is_ok_and(|about| rustix::fs::FileType::from_raw_mode(about.st_mode).is_file());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A line on the terminal while traces are read, if that takes a while: how much of them, how fast, how long still.
+//! A line of progress on the terminal while traces are read: how much of them, how fast, how long still.
 //!
-//! It is drawn by a thread of its own, between the lines of everything else: whatever writes to the terminal removes
-//! it first ([`crate::output`]).
+//! A thread of its own draws it. Everything that is written to the terminal removes it first
+//! ([`crate::output`]).
 
 use std::sync::Mutex;
 use std::thread;

@@ -56,8 +56,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines, indented by two blanks, without trailing blanks. On a terminal that is too narrow columns that
-    /// say least are left out, and named below; whatever reads a pipe or a file gets all.
+    /// The lines, indented by two blanks, without trailing blanks. A terminal that is too narrow gets fewer
+    /// columns, and the names of the others below; a pipe or a file gets all.
     pub fn render(&self) -> Page {
         self.render_within(output::terminal_columns())
     }

@@ -65,7 +65,7 @@ pub fn count(number: u64) -> String {
     if *GROUPED { grouped(number) } else { number.to_string() }
 }
 
-/// A count with narrow no-break spaces between groups of three digits, which no program takes for the end of a word.
+/// A count with narrow no-break spaces between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How far the readers of this process are, for a line that shows it. Only an impression: nothing is computed from it.
+//! How far the readers of this process are, for a line of progress. Nothing is computed from it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

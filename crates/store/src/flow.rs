@@ -89,7 +89,7 @@ struct Run {
     before: u64,
     /// In their order.
     turns: Vec<Turn>,
-    /// Why packets are missing behind them, where some are.
+    /// Why packets are missing after them, if some are.
     gap: Option<GapCause>,
 }
 

@@ -66,7 +66,7 @@ impl Default for OpenOptions {
     }
 }
 
-/// Opens all traces at or under the paths and joins them. A path may be an archive. Where several are given, those
+/// Opens all traces at or under the paths and joins them. A path may be an archive. Of several paths, those
 /// that hold no trace are left out ([`Joined::not_traces`]).
 ///
 /// # Errors

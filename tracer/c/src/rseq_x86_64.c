@@ -215,7 +215,7 @@ failed:
 /*
  * As the common case of ring_cpu_x86_64.h, with a string that is searched for its end while it is
  * copied, 16 bytes at a time: what is recorded is what was searched, also if another thread changes
- * it meanwhile. Up to 15 bytes are read that may lie behind its end, but not behind its page.
+ * it meanwhile. Up to 15 bytes are read that may lie after its end, but not after its page.
  * At most TEXT_ROOM bytes are written, of which the record keeps what belongs to it.
  *
  * Registers: r9 ring, r10 start position, r11 place of the record and then of the string, rax/rdx
@@ -287,7 +287,7 @@ int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const c
                  "37:\n"
                  "bsfl %%eax, %%eax\n"
                  "addl %%eax, %%edx\n"
-                 /* Bytes read behind the string are the program's own: they go, in the slack and after it. */
+                 /* Bytes read after the string are the program's own: they go, in the slack and after it. */
                  "movdqu %%xmm1, 1(%%r11, %%rdx)\n"
                  "leaq 9(%%rdx, %[bytes]), %%rax\n"
                  "leaq 7(%%rax), %%rdx\n"

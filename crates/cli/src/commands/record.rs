@@ -122,7 +122,8 @@ pub struct RecordArgs {
     pub system: bool,
     /// Sample call stacks so many times a second, of the program or with --system of the whole
     /// machine: `lat flow stacks` shows them
-    #[arg(help_heading = STACKS, long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
+    #[arg(help_heading = STACKS,
+        long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
     pub sample: Option<u64>,
     /// Record the call stack each time that a thread leaves a processor, and when it is back:
     /// `lat flow stacks --off-cpu` shows what it waited for
@@ -130,18 +131,21 @@ pub struct RecordArgs {
     pub off_cpu: bool,
     /// Record the call stack at each of these events of the kernel: groups, or SUBSYSTEM:EVENT with *
     /// and ?, as for --kernel
-    #[arg(help_heading = STACKS, long, value_name = "EVENTS", value_delimiter = ',', conflicts_with = "connect")]
+    #[arg(help_heading = STACKS,
+        long, value_name = "EVENTS", value_delimiter = ',', conflicts_with = "connect")]
     pub stacks: Vec<String>,
     /// How the callers of a function are found
     #[arg(help_heading = STACKS, long, value_name = "HOW", value_enum, default_value_t = sample::Stack::Fp,
         requires = "sampled")]
     pub sample_stack: sample::Stack,
     /// Memory of each ring; there is one per CPU
-    #[arg(help_heading = RINGS, long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
+    #[arg(help_heading = RINGS,
+        long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
         env = "LATERALIS_BUFFER")]
     pub buffer: u64,
     /// Size of a packet, the unit of writing
-    #[arg(help_heading = RINGS, long, value_name = "SIZE", default_value = "64K", value_parser = values::parse_bytes,
+    #[arg(help_heading = RINGS,
+        long, value_name = "SIZE", default_value = "64K", value_parser = values::parse_bytes,
         env = "LATERALIS_PACKET")]
     pub packet: u64,
     /// What to do when a ring is full
@@ -192,7 +196,8 @@ pub struct RecordArgs {
     #[arg(help_heading = CONDITIONS, long, value_name = "ACTION", conflicts_with = "connect")]
     pub then: Vec<String>,
     /// Longest time that a command of `run` may take
-    #[arg(help_heading = CONDITIONS, long, value_name = "TIME", default_value = "60s", value_parser = values::parse_time)]
+    #[arg(help_heading = CONDITIONS,
+        long, value_name = "TIME", default_value = "60s", value_parser = values::parse_time)]
     pub run_time: Duration,
     /// Write what open packets hold this often [default: 1s; with --when, lat keep: 100ms]
     #[arg(help_heading = RINGS, long, value_name = "TIME", value_parser = values::parse_time)]
@@ -204,13 +209,15 @@ pub struct RecordArgs {
     #[arg(help_heading = PROGRAMS, long, conflicts_with = "attach")]
     pub shared: bool,
     /// Record a running program: its process id, or its name if one process has it
-    #[arg(help_heading = PROGRAMS, long, value_name = "PID|NAME", conflicts_with = "with", value_parser = processes::named)]
+    #[arg(help_heading = PROGRAMS,
+        long, value_name = "PID|NAME", conflicts_with = "with", value_parser = processes::named)]
     pub attach: Option<u32>,
     /// Capture the packets of these network interfaces, too; `any` means all there are
     #[arg(help_heading = PROGRAMS, long, value_name = "INTERFACE", value_delimiter = ',')]
     pub packets: Vec<String>,
     /// Most bytes of a captured packet that are kept [default: all]
-    #[arg(help_heading = PROGRAMS, long, value_name = "SIZE", value_parser = values::parse_bytes, requires = "packets")]
+    #[arg(help_heading = PROGRAMS,
+        long, value_name = "SIZE", value_parser = values::parse_bytes, requires = "packets")]
     pub snap: Option<u64>,
     /// Let others follow it while it is recorded, at HOST:PORT or 127.0.0.1:6660
     #[arg(help_heading = LIVE, long, value_name = "ADDRESS", num_args = 0..=1,
@@ -248,10 +255,12 @@ pub struct RecordArgs {
     #[arg(help_heading = LIVE, long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Memory for what live clients have not taken yet; who is further behind loses packets
-    #[arg(help_heading = LIVE, long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
+    #[arg(help_heading = LIVE,
+        long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
     pub live_window: u64,
     /// With --connect, --serial: how long to try to come back when the connection broke
-    #[arg(help_heading = LIVE, long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
+    #[arg(help_heading = LIVE,
+        long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
     pub retry: Duration,
     /// Run the program in a simulated machine, and record every instruction instead of events: for `lat flow`
     #[arg(help_heading = SIM, long, requires = "command", conflicts_with_all = [

@@ -17,7 +17,7 @@ const COLLISION: u64 = 8;
 /// Places that are kept of a recording: of more, those that come first.
 const CUTS_MAX: usize = 1 << 20;
 
-/// Places in what tracers put out behind which packets are missing.
+/// Places in the output of tracers after which packets are missing.
 #[derive(Debug, Default)]
 pub struct Cuts {
     /// By processor, of buffers of processors, and by thread, of buffers of threads.
@@ -30,7 +30,7 @@ pub struct Cuts {
     pub partial: u64,
 }
 
-/// Packets that follow each other, and why those behind them do not.
+/// Packets that follow each other, and why the next ones do not.
 pub type Followed = (Vec<u8>, Option<GapCause>);
 
 impl Cuts {

@@ -18,7 +18,7 @@ const BRANCHES: Of = Of("branches", "perf_branches");
 const SAMPLE_TYPE: &str = "perf.branch_sample_type";
 /// The entries are calls that have not returned [perf_event.h, PERF_SAMPLE_BRANCH_CALL_STACK].
 const CALL_STACK: u64 = 1 << 11;
-/// Members of `struct perf_branch_entry` behind its addresses [perf_event.h].
+/// Members of `struct perf_branch_entry` after its addresses [perf_event.h].
 const MISPREDICTED: u64 = 1;
 const PREDICTED: u64 = 1 << 1;
 const IN_TRANSACTION: u64 = 1 << 2;
@@ -227,7 +227,7 @@ pub struct Jumps {
     pub damage: Vec<Damage>,
 }
 
-/// A place as it is the same in all processes: the function and bytes behind its begin, or the address.
+/// A place as it is the same in all processes: the function and bytes after its begin, or the address.
 type Key = (u32, Option<u64>, u64);
 
 /// Finds the jumps that branches are of.

@@ -258,7 +258,7 @@ struct Steps<'r> {
     wants_frames: bool,
     text: String,
     is_enough: bool,
-    /// The gap that nothing has come behind yet.
+    /// The gap that nothing has followed yet.
     gap: Option<OpenGap>,
 }
 

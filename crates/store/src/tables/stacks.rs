@@ -60,7 +60,7 @@ impl Stacked {
             ("program", Word, "", "its name"),
             ("event", Word, "", "what was sampled"),
             ("sample", Int, "", "its number among those of the recording, from 0"),
-            ("weight", Int, "", "its period: how much of the event it stands for"),
+            ("weight", Int, "", "its period: the part of the event that it represents"),
         ];
         if self == Self::Branches {
             all.extend([

@@ -6,7 +6,7 @@
  * not the common case (another thread wrote last, packet full, restarted) is
  * one call to lat_i_emit_words, out of the way. `index` and `payload_bytes` are constants.
  *
- * STORE_R wants a word in a register or an immediate, STORE_M and, behind the eighth word, STORE_P take
+ * STORE_R wants a word in a register or an immediate, STORE_M and, after the eighth word, STORE_P take
  * it from anywhere: six registers are free even with a frame pointer, position-independent.
  *
  * Written by hand in one shape per number of words; keep them alike.
