@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { launch, open } from "../support/browser.ts";
-import { LAT, type Served, demo, nanos, print, serve, told } from "../support/lat.ts";
+import { LAT, type Served, demo, print, serve } from "../support/lat.ts";
 
 const IMAGES = process.env.IMAGES ?? fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const REST_MS = 1200;
@@ -163,34 +163,6 @@ if (!existsSync(`${talk}/ctf`) || stderr.includes("CAP_NET_RAW")) {
     await page.getByRole("combobox", { name: /grouped/ }).selectOption("processes");
     await toBusiest(page, talk, "packets:packet", 12e6);
     await shot(page, "view-packets");
-  });
-}
-
-// Switches of the kernel need the right to read them.
-const switches = `${mkdtempSync(join(tmpdir(), "aquarium-"))}/switches`;
-const kernel = ["record", "--quiet", "-o", switches, "--kernel", "sched,syscalls", "--", PYTHON, "-c", TALK];
-const recorded = spawnSync(LAT, kernel, { encoding: "utf8" });
-if (recorded.status !== 0 || !existsSync(`${switches}/ctf`)) {
-  console.error(`SKIPPED: view-threads: ${recorded.stderr.trim()}`);
-} else {
-  await pictures([switches], async (page) => {
-    const stats = JSON.parse(told("stats", switches, "--section", "thread-states", "--json"));
-    const origin = nanos(print(switches)[0].time);
-    // A wake-up by another thread of the program, in the midst of what is shown.
-    const ran = stats.thread_states.find((one: { thread: string; waits?: number }) => (one.waits ?? 0) > 9);
-    const at = Number(BigInt(ran.longest_wait_begin_ns) - origin);
-    const view = `#view=${at - 1e6},${at + 3e6}&order=cpu&empty=hidden&lanes=processes`;
-    await page.evaluate((hash) => (location.hash = hash), view);
-    await page.reload();
-    await page.waitForTimeout(REST_MS * 2);
-    const area = (await page.locator(".canvas-area").boundingBox())!;
-    const label = page.locator(".label", { has: page.locator("small", { hasText: String(ran.tid) }) }).last();
-    const { y } = (await label.boundingBox())!;
-    const middle = at + ran.longest_wait_ns / 2;
-    await page.mouse.click(area.x + ((middle - at + 1e6) / 4e6) * area.width, y + 12);
-    await page.mouse.move(0, 0);
-    await page.waitForTimeout(REST_MS);
-    await shot(page, "view-threads");
   });
 }
 

@@ -96,7 +96,7 @@ impl Asked<'_> {
         match told.kind {
             RowKind::Running => of.busy = Some(intervals.covered(left, None, self.range)),
             RowKind::ThreadStates => {
-                of.is_open = self.is_open(intervals);
+                of.is_open = self.is_open(row, intervals);
                 of.busy = self.running.map(|name| intervals.covered(left, Some(name), self.range));
                 return self.states(intervals, left);
             }
@@ -106,14 +106,15 @@ impl Asked<'_> {
     }
 
     /// Whether the state of a thread is not known in all of the range, as far as the session reaches.
-    fn is_open(&self, states: &Intervals) -> bool {
+    fn is_open(&self, row: usize, states: &Intervals) -> bool {
         let meta = self.session.lanes.meta();
         let time = |nanos| i64::try_from(nanos).unwrap_or(i64::MAX);
         let (begin, end) = (self.range.0.max(time(meta.begin)), self.range.1.min(time(meta.end)));
         let (from, to) = states.touching(begin, end);
         let Some(last) = to.checked_sub(1).filter(|last| *last >= from) else { return true };
         let unknown = self.unknown.map_or(0, |name| states.covered(None, Some(name), (begin, end)));
-        let is_known_up_to_end = time(states.ends(last).1) >= end || exits_after(states, last);
+        let is_known_up_to_end =
+            time(states.ends(last).1) >= end || exits_after(&self.session.lanes, row, last);
         unknown > 0 || time(states.ends(from).0) > begin || !is_known_up_to_end
     }
 

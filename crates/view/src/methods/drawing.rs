@@ -267,7 +267,7 @@ fn intervals(
             let index = items.events[item] as usize;
             let cpu = cpu_of(&session.lanes, intervals, index);
             items.cpus[item] = cpu.and_then(|cpu| u16::try_from(cpu).ok()).unwrap_or(NO_CPU);
-            items.exits[item] = exits_after(intervals, index).into();
+            items.exits[item] = exits_after(&session.lanes, row, index).into();
         }
     }
     exact

@@ -26,11 +26,31 @@ pub fn cpu_of(lanes: &Lanes, states: &Intervals, index: usize) -> Option<u32> {
     lanes.meta().lanes.get(switch?.lane as usize)?.cpu
 }
 
-/// Returns whether the thread exited at the end of a state: it left that state for no other one.
-pub fn exits_after(states: &Intervals, index: usize) -> bool {
+/// Returns whether the thread exited at the end of a state, by its row and its index there: it left that
+/// state for no other one, neither here nor on another lane that it has.
+pub fn exits_after(lanes: &Lanes, row: usize, index: usize) -> bool {
+    let Some((of, states)) = lanes.row(row) else { return false };
     let next = index.saturating_add(1);
+    let (end, is_last) = (states.ends(index).1, next >= states.len());
     !states.is_unfinished(index)
-        && (next >= states.len() || states.ends(next).0 > states.ends(index).1)
+        && (is_last || states.ends(next).0 > end)
+        && !is_elsewhere(lanes, (row, of.lane), end)
+}
+
+/// Returns whether another lane of the same thread has a state at a time, as one of a process that was not
+/// known at first.
+fn is_elsewhere(lanes: &Lanes, (row, lane): (usize, u32), time: u64) -> bool {
+    let meta = lanes.meta();
+    let tid_of = |lane: u32| meta.lanes.get(lane as usize).and_then(|lane| lane.tid);
+    let Some(tid) = tid_of(lane) else { return false };
+    let time = i64::try_from(time).unwrap_or(i64::MAX);
+    let others = meta.rows.iter().enumerate().filter(|(other, of)| {
+        *other != row && of.kind == RowKind::ThreadStates && tid_of(of.lane) == Some(tid)
+    });
+    others.filter_map(|(other, _)| lanes.row(other)).any(|(_, states)| {
+        let (from, to) = states.touching(time, time.saturating_add(1));
+        from < to
+    })
 }
 
 /// Returns the time of the wake-up that a state began with, followed, or ended with.
@@ -100,7 +120,7 @@ fn woken_in(lanes: &Lanes, waker: u32, (begin, end): (u64, u64)) -> (Vec<(u64, u
 pub fn add(session: &Session, (row, index): (usize, usize), thing: &mut Value) {
     let lanes = &session.lanes;
     let Some((told, states)) = lanes.row(row) else { return };
-    if exits_after(states, index) {
+    if exits_after(lanes, row, index) {
         thing["has_ended"] = true.into();
     }
     if let Some(woken) =
@@ -123,5 +143,40 @@ pub fn add(session: &Session, (row, index): (usize, usize), thing: &mut Value) {
     if !found.is_empty() || is_cut {
         let listed: Vec<Value> = listed.collect();
         thing["wakes"] = json!({ "count": found.len(), "is_cut": is_cut, "threads": listed });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lateralis_lanes::{Builder, Interval, Lane, Meta, Shared};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_goes_on_on_another_lane_of_it_does_not_exit() {
+        let mut builder = Builder::default();
+        let of = |tid| Lane { tid: Some(tid), ..Lane::default() };
+        let [first, second, other] = [7, 7, 8].map(|tid| builder.lane(of(tid)));
+        let state = |begin, end| Interval {
+            begin,
+            end: Some(end),
+            name: 0,
+            thread: 0,
+            from: None,
+            to: None,
+            quality: 0,
+        };
+        for (lane, begin, end) in [(first, 0, 10), (second, 10, 30), (other, 0, 40)] {
+            builder.interval(lane, RowKind::ThreadStates, None, state(begin, end));
+        }
+        let meta = Meta { end: 100, names: vec!["running".into()], ..Meta::default() };
+        let mut bytes = Vec::new();
+        builder.finish(meta, "", &mut bytes).unwrap();
+        let lanes = Lanes::open(Arc::new(bytes) as Shared, "").unwrap();
+        let row_of = |lane| lanes.meta().rows.iter().position(|row| row.lane == lane).unwrap();
+        let exits = [first, second, other].map(|lane| exits_after(&lanes, row_of(lane), 0));
+        assert_eq!(exits, [false, true, true]);
     }
 }
