@@ -90,7 +90,7 @@ impl InputArgs {
         };
         reading::begin();
         let recording = Recording::open_all(&self.traces, &options)?;
-        reading::opened(recording.streams.iter().map(|stream| stream.bytes).sum());
+        reading::opened(&recording);
         for sentence in &recording.not_traces {
             INCOMPLETE.store(true, Ordering::Relaxed);
             tell!("warning: not read: {sentence}");

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lateralis_model::progress;
+use lateralis_store::Recording;
 
 use crate::status_line::StatusLine;
 use crate::values;
@@ -42,8 +43,19 @@ pub fn begin() {
         return;
     }
     let now = Instant::now();
-    let line = StatusLine::new(false);
-    with(|reading| *reading = Some(Reading { line, began: now, bytes: 0, before: 0 }));
+    let mut is_first = false;
+    with(|reading| match reading {
+        // One after the other, as `lat diff` does.
+        Some(reading) => (reading.began, reading.bytes) = (now, 0),
+        None => {
+            is_first = true;
+            let line = StatusLine::new(false);
+            *reading = Some(Reading { line, began: now, bytes: 0, before: 0 });
+        }
+    });
+    if !is_first {
+        return;
+    }
     thread::spawn(|| {
         let mut goes_on = true;
         while goes_on {
@@ -58,8 +70,9 @@ pub fn begin() {
     });
 }
 
-/// They are open and have that many bytes; from here on they are read.
-pub fn opened(bytes: u64) {
+/// They are open; from here on they are read.
+pub fn opened(recording: &Recording) {
+    let bytes = recording.streams.iter().map(|stream| stream.bytes).sum();
     with(|reading| {
         if let Some(reading) = reading {
             reading.line.clear();

@@ -19,6 +19,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::HintArgs;
 use crate::output;
+use crate::reading;
 use crate::selection::{SelectArgs, Selection};
 
 /// Options of `lat diff`.
@@ -139,7 +140,9 @@ fn observe(paths: &[PathBuf], args: &DiffArgs) -> Result<Seen, CliError> {
     let options = args.hints.options()?;
     let mut seen = Seen::default();
     for path in paths {
+        reading::begin();
         let mut recording = Recording::open_all(std::slice::from_ref(path), &options)?;
+        reading::opened(&recording);
         if args.select.needs_names() {
             recording.learn_names();
         }
