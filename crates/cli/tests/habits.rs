@@ -153,19 +153,21 @@ fn times_are_accepted_as_they_are_printed() {
 #[test]
 fn the_form_of_times_can_be_chosen_and_is_read_back() {
     let place = Place::new();
-    let dated =
-        TRACE.replace("1000000,", "1795224442000000,").replace("2000000,", "1795224443000000,");
+    // 2026-11-21 01:27:22 UTC, and a second later.
+    let dated = TRACE
+        .replace(r#""ts":1000000,"#, r#""ts":1795224442000000,"#)
+        .replace(r#""ts":2000000,"#, r#""ts":1795224443000000,"#);
     fs::write(place.0.join("trace.json"), dated).expect("a trace");
     for (form, expected) in [
-        ("utc", "02:07:23.000000000"),
-        ("local", "2026-11-21 07:37:23.000000000+05:30"),
+        ("utc", "01:27:23.000000000"),
+        ("local", "2026-11-21 06:57:23.000000000+05:30"),
         ("relative", "+1.000000000"),
         ("delta", "+1.000000000"),
         ("epoch", "1795224443.000000000"),
     ] {
         let mut print =
             lat_with_input(&place, &["print", "trace.json", "--time", form], Stdio::null());
-        let printed = print.env("TZ", "Asia/Kolkata").output().expect("lat runs");
+        let printed = print.env("TZ", "IST-5:30").output().expect("lat runs");
         let lines = text(&printed.stdout);
         let last = lines.lines().last().unwrap_or_default().to_owned();
         assert!(last.starts_with(expected), "{form}: {last}: {}", text(&printed.stderr));

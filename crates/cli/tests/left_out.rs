@@ -90,7 +90,7 @@ fn each_section_of_the_statistics_counts_what_it_leaves_out() {
         let output = place.lat(&["stats", "many", "--section", section]);
         String::from_utf8(output.stdout).unwrap()
     };
-    let line = "network: 904 packets, of devices beyond the first 4 096";
+    let line = "network: 904 packets, of devices beyond the first 4096";
     assert!(page("network").contains(line), "{}", page("network"));
     assert!(!page("calls").contains(line) && page("calls").contains("calls: 904 calls by name"));
     assert!(!page("spans").contains("left out"));

@@ -187,7 +187,7 @@ fn what_sel4_counted_is_utilisation() {
     let page = String::from_utf8(output.stdout).unwrap();
     let line = page.lines().find(|line| line.contains("worker")).unwrap_or_default();
     let cells: Vec<_> = line.split_whitespace().collect();
-    let expected = ["worker", "3", "000", "75.0", "%", "20.0", "%", "45", "12", "250"];
+    let expected = ["worker", "3000", "75.0", "%", "20.0", "%", "45", "12", "250"];
     assert_eq!(cells, expected, "{page}");
     // Other traces have none.
     genode_tree(&place, "run");
