@@ -98,6 +98,9 @@ pub fn by_perf(place: &Place) -> BTreeMap<String, u64> {
         let comm = comm.into_iter().rev().collect::<Vec<_>>().join(" ");
         let name = |line: &str| line.trim().split_once(' ').map_or("", |(_, name)| name).to_owned();
         let mut names: Vec<String> = lines.map(name).collect();
+        // The call at the end of `_start` returns to where the next function begins, and perf names that one.
+        let callers = names.iter_mut().skip(1).filter(|name| *name == "_dl_start_user");
+        callers.for_each(|name| *name = "_start".to_owned());
         names.push(comm);
         names.reverse();
         *paths.entry(names.join(";")).or_insert(0) += period;
