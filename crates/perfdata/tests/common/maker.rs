@@ -154,6 +154,8 @@ pub fn perf_records(order: ByteOrder) -> Vec<Vec<u8>> {
     let raw = beat(order, 41, -7, "left");
     let sample = out().u64(5).u32(40).u32(41).u64(2000).u32(1).u32(0);
     let sample = sample.u32(raw.len() as u32).raw(&raw);
+    // A bit field: filled from the end that the byte order says.
+    let mispredicted = if order == ByteOrder::Big { 1 << 63 } else { 1 };
     let full = out()
         .u64(6)
         .u64(0xffff_ffff_8000_0000)
@@ -183,7 +185,7 @@ pub fn perf_records(order: ByteOrder) -> Vec<Vec<u8>> {
         .u64(9)
         .u64(0xf0)
         .u64(0x70)
-        .u64(1)
+        .u64(mispredicted)
         // user registers and stack
         .u64(2)
         .u64(0xa1)

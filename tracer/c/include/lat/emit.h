@@ -50,7 +50,13 @@
         !lat_i_look_words(id, on | payload_bytes << 8, words))                                 \
         return;
 #define LAT_I_EMIT_REST_P(...) lat_i_emit_words(id, payload_bytes, words);
+#define LAT_I_BIG(word)
 #else
+/* GCC keeps a constant that is no immediate in a register, of which there are not enough for all words: such
+ * a one becomes a value that can also be in memory. */
+#define LAT_I_BIG(word)                                                                        \
+    if (__builtin_constant_p(word) && (word) != (uint64_t)(int64_t)(int32_t)(word))            \
+        __asm__("" : "+rm"(word));
 #define LAT_I_EMIT_HEAD_P(words_, ...) LAT_I_EMIT_HEAD(words_, , __VA_ARGS__)
 #define LAT_I_EMIT_REST_P(...)                                                                 \
     {                                                                                          \
@@ -59,6 +65,16 @@
         lat_i_emit_words(id, payload_bytes, words);                                            \
     }
 #endif
+
+/* Words that are taken from anywhere, by how many words there are. */
+#define LAT_I_BIG_9 LAT_I_BIG(w6) LAT_I_BIG(w7) LAT_I_BIG(w8)
+#define LAT_I_BIG_10 LAT_I_BIG_9 LAT_I_BIG(w9)
+#define LAT_I_BIG_11 LAT_I_BIG_10 LAT_I_BIG(w10)
+#define LAT_I_BIG_12 LAT_I_BIG_11 LAT_I_BIG(w11)
+#define LAT_I_BIG_13 LAT_I_BIG_12 LAT_I_BIG(w12)
+#define LAT_I_BIG_14 LAT_I_BIG_13 LAT_I_BIG(w13)
+#define LAT_I_BIG_15 LAT_I_BIG_14 LAT_I_BIG(w14)
+#define LAT_I_BIG_16 LAT_I_BIG_15 LAT_I_BIG(w15)
 
 /* Only here: else the compiler builds the array ahead of the event, for a call that is not made. */
 #define LAT_I_COLD(word) __asm__ volatile("" : "+r"(word))
@@ -218,6 +234,7 @@ static LAT_INLINE void lat_i_emit9(const struct lat_schema *schema, unsigned on,
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8)
 {
     LAT_I_EMIT_HEAD_P(9u, w0, w1, w2, w3, w4, w5, w6, w7, w8)
+    LAT_I_BIG_9
     LAT_I_RESERVE_STORE_COMMIT(
         "80",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -234,6 +251,7 @@ static LAT_INLINE void lat_i_emit10(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9)
 {
     LAT_I_EMIT_HEAD_P(10u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9)
+    LAT_I_BIG_10
     LAT_I_RESERVE_STORE_COMMIT(
         "88",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -251,6 +269,7 @@ static LAT_INLINE void lat_i_emit11(const struct lat_schema *schema, unsigned on
                                     uint64_t w10)
 {
     LAT_I_EMIT_HEAD_P(11u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10)
+    LAT_I_BIG_11
     LAT_I_RESERVE_STORE_COMMIT(
         "96",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -269,6 +288,7 @@ static LAT_INLINE void lat_i_emit12(const struct lat_schema *schema, unsigned on
                                     uint64_t w10, uint64_t w11)
 {
     LAT_I_EMIT_HEAD_P(12u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11)
+    LAT_I_BIG_12
     LAT_I_RESERVE_STORE_COMMIT(
         "104",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -288,6 +308,7 @@ static LAT_INLINE void lat_i_emit13(const struct lat_schema *schema, unsigned on
                                     uint64_t w10, uint64_t w11, uint64_t w12)
 {
     LAT_I_EMIT_HEAD_P(13u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12)
+    LAT_I_BIG_13
     LAT_I_RESERVE_STORE_COMMIT(
         "112",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -307,6 +328,7 @@ static LAT_INLINE void lat_i_emit14(const struct lat_schema *schema, unsigned on
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13)
 {
     LAT_I_EMIT_HEAD_P(14u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13)
+    LAT_I_BIG_14
     LAT_I_RESERVE_STORE_COMMIT(
         "120",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -326,6 +348,7 @@ static LAT_INLINE void lat_i_emit15(const struct lat_schema *schema, unsigned on
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13, uint64_t w14)
 {
     LAT_I_EMIT_HEAD_P(15u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14)
+    LAT_I_BIG_15
     LAT_I_RESERVE_STORE_COMMIT(
         "128",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -347,6 +370,7 @@ static LAT_INLINE void lat_i_emit16(const struct lat_schema *schema, unsigned on
                                     uint64_t w15)
 {
     LAT_I_EMIT_HEAD_P(16u, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15)
+    LAT_I_BIG_16
     LAT_I_RESERVE_STORE_COMMIT(
         "136",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
