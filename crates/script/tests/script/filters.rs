@@ -72,6 +72,23 @@ fn a_report_says_what_is_compiled_and_why_not() {
     }
 }
 
+/// The sign of a zero is seen by dividing by it, in compiled filters and in the engine.
+#[test]
+fn the_sign_of_zero_is_kept() {
+    let salts: Vec<u64> = (0..8).map(|real| real << 24).collect();
+    let trace = every_kind(&salts);
+    let expression = "1 / event.fields.real === -Infinity";
+    let mut expected = [false; 8];
+    expected[1] = true;
+    let mut compiled = load(expression);
+    assert_eq!(how(&compiled), How::Compiled);
+    assert_eq!(kept(&mut compiled, &trace).unwrap(), expected);
+    let mut interpreted =
+        load(&format!("filter(event => {{ const keep = {expression}; return keep; }})"));
+    assert!(matches!(how(&interpreted), How::Interpreted(_)));
+    assert_eq!(kept(&mut interpreted, &trace).unwrap(), expected);
+}
+
 #[test]
 fn large_integers_are_exact() {
     // u64::MAX is a BigInt; its neighbour as a Number is not equal to it.
