@@ -29,6 +29,9 @@ const LEAST: &[&str] = &[
     "total",
 ];
 
+/// Columns that stay however narrow the terminal is: without them a number would seem to be whole.
+const LOSSES: &[&str] = &["lost", "losses", "dropped", "damaged", "missing", "torn", "unknown", ""];
+
 /// A table with a head line; columns are as wide as they must be.
 pub struct Table {
     head: Vec<(&'static str, Align)>,
@@ -91,32 +94,52 @@ impl Table {
             line!(page);
         }
         if !left_out.is_empty() {
-            line!(
-                page,
-                "  (no room for {}: a wider terminal or a pipe has them)",
+            let note = format!(
+                "(no room for {}: a wider terminal or a pipe has them)",
                 left_out.join(", ")
             );
+            for text in wrapped(&note, columns.unwrap_or(usize::MAX).saturating_sub(2)) {
+                line!(page, "  {text}");
+            }
         }
         page
     }
 
-    /// Gives columns no width until the others fit; their names.
+    /// Gives columns no width until the others fit: those that say least, then from the right, but neither
+    /// the first nor those of losses. Their names.
     fn narrow(&self, widths: &mut [usize], columns: usize) -> Vec<&'static str> {
         let taken = |widths: &[usize]| -> usize {
             widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum()
         };
         let mut left_out = Vec::new();
-        for name in LEAST {
+        let least = LEAST.iter().filter_map(|name| self.head.iter().position(|of| of.0 == *name));
+        let others = (1..self.head.len()).rev().filter(|at| !LOSSES.contains(&self.head[*at].0));
+        for at in least.chain(others) {
             if taken(widths) <= columns {
                 break;
             }
-            let Some(at) = self.head.iter().position(|(head, _)| head == name) else { continue };
             if std::mem::take(&mut widths[at]) > 0 {
-                left_out.push(*name);
+                left_out.push(self.head[at].0);
             }
         }
         left_out
     }
+}
+
+/// A text in lines of at most so many characters, cut at blanks; a longer word has a line of its own.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let width = |text: &str| text.chars().count();
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -137,8 +160,30 @@ mod tests {
         assert_eq!(lines(None), all);
         assert_eq!(lines(Some(36)), all);
         let without = "  span         p99    p99.9\n  request  2.00 ms  3.00 ms\n  \
-                       (no room for stddev: a wider terminal or a pipe has them)\n";
+                       (no room for stddev: a wider\n  terminal or a pipe has them)\n";
         assert_eq!(lines(Some(35)), without);
+    }
+
+    #[test]
+    fn other_columns_give_way_from_the_right_but_losses_stay() {
+        let mut table = Table::new(&[
+            ("cpu", Align::Left),
+            ("events", Align::Right),
+            ("lost", Align::Right),
+            ("bytes", Align::Right),
+        ]);
+        table.row(["first".into(), "100 000".into(), "7".into(), "1 000 000".into()]);
+        let lines = |columns| String::from(table.render_within(Some(columns)));
+        let note = |names| format!("  (no room for {names}:");
+        let some = lines(30);
+        let table_of = |text: &str| text.lines().take(2).collect::<Vec<_>>().join("\n");
+        assert_eq!(table_of(&some), "  cpu     events  lost\n  first  100 000     7");
+        assert!(some.contains(&note("bytes")), "{some}");
+        assert!(some.lines().all(|line| line.chars().count() <= 30), "{some}");
+        let few = lines(14);
+        assert_eq!(table_of(&few), "  cpu    lost\n  first     7");
+        let words = few.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("(no room for bytes, events:"), "{few}");
     }
 
     #[test]

@@ -88,6 +88,23 @@ fn without_a_name_the_newest_recording_of_the_folder_is_read() {
 }
 
 #[test]
+fn a_pattern_of_no_event_is_a_problem_with_the_nearest_name() {
+    let place = Place::new();
+    let Some(program) = place.example("slowdown") else { return };
+    let program = program.to_str().expect("a path of letters");
+    for (option, what) in [("--enable", "record"), ("--disable", "leave out")] {
+        let folder = format!("out{option}");
+        let words = ["record", "-o", &folder, option, "shop:REQEST", "--", program];
+        let output = place.lat(&[&words[..], &["--requests", "3"]].concat());
+        let errors = text(&output.stderr);
+        let expected = format!(
+            "Cannot {what} shop:REQEST: no program had such an event; did you mean shop:REQUEST?"
+        );
+        assert!(errors.contains(&expected), "{errors}");
+    }
+}
+
+#[test]
 fn a_dash_is_standard_input() {
     let place = Place::new();
     fs::create_dir(place.0.join("temporary")).expect("a folder");

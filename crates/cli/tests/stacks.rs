@@ -73,6 +73,54 @@ int main(void) {
 }
 "#;
 
+/// Three functions, the first and the last at the same address one after the other, as a just-in-time compiler
+/// writes them down: `push rbp; mov rbp, rsp; dec rdi; jnz; pop rbp; ret` [SDM volume 2].
+const JITDUMP: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0x5d, 0xc3};
+static FILE *dump;
+static uint64_t now(clockid_t clock) {
+    struct timespec now; clock_gettime(clock, &now);
+    return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+static void load(char *at, const char *name, uint64_t number) {
+    uint64_t time = now(CLOCK_MONOTONIC), address = (uint64_t)at;
+    struct { uint32_t kind, bytes; uint64_t time, address, count, at; uint32_t line, more; char name[8]; }
+        lines = {2, sizeof lines, time, address, 1, address, 10 + number, 0, "made.js"};
+    struct { uint32_t kind, bytes; uint64_t time; uint32_t pid, tid; uint64_t in_memory, address, size, number; }
+        load = {0, sizeof load + strlen(name) + 1 + sizeof code, time, getpid(), getpid(), address, address,
+                sizeof code, number};
+    memcpy(at, code, sizeof code);
+    fwrite(&lines, sizeof lines, 1, dump); fwrite(&load, sizeof load, 1, dump);
+    fwrite(name, strlen(name) + 1, 1, dump); fwrite(code, sizeof code, 1, dump); fflush(dump);
+}
+static void spin(char *at, const char *name, uint64_t most) {
+    uint64_t begin = now(CLOCK_PROCESS_CPUTIME_ID), end = begin;
+    while ((end = now(CLOCK_PROCESS_CPUTIME_ID)) - begin < most) ((void (*)(unsigned long))at)(1000000);
+    printf("%s %llu\n", name, (unsigned long long)(end - begin));
+}
+int main(void) {
+    char name[64]; snprintf(name, sizeof name, "jit-%d.dump", getpid());
+    dump = fopen(name, "w+");
+    struct { uint32_t magic, version, bytes, machine, pad, pid; uint64_t time, flags; }
+        head = {0x4a695444, 1, sizeof head, 62, 0, getpid(), now(CLOCK_MONOTONIC), 0};
+    fwrite(&head, sizeof head, 1, dump); fflush(dump);
+    void *marker = mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0);
+    char *at = mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (marker == MAP_FAILED || at == MAP_FAILED) return 3;
+    load(at, "made_first", 0); load(at + 4096, "made_other", 1);
+    spin(at, "made_first", 150000000); spin(at + 4096, "made_other", 100000000);
+    load(at, "made_second", 2); spin(at, "made_second", 300000000);
+}
+"#;
+
 /// What a program says of itself: a name and a number in each line.
 fn said(output: &[u8]) -> BTreeMap<String, u64> {
     let text = String::from_utf8_lossy(output).into_owned();
@@ -137,13 +185,19 @@ fn equal_to_perf(place: &Place, program: &str, names: &[&str]) {
         return;
     }
     let mut perf = Command::new("perf");
-    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "999", "-g", "-o", "p.data", program]);
+    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "999", "-g", "-k", "mono"]);
+    perf.args(["-o", "p.data", program]);
     let output = perf.current_dir(&place.0).output().expect("perf");
     if !output.status.success() {
         println!("SKIPPED: perf record: {}", String::from_utf8_lossy(&output.stderr));
         return;
     }
-    let theirs = by_perf(place, "p.data");
+    // perf makes files of code that was made while the program ran, and a second recording that maps them.
+    let mut perf = Command::new("perf");
+    perf.args(["inject", "--jit", "-i", "p.data", "-o", "injected.data"]).current_dir(&place.0);
+    let output_of_inject = perf.output().expect("perf");
+    assert!(output_of_inject.status.success(), "{output_of_inject:?}");
+    let theirs = by_perf(place, "injected.data");
     let stacks = place.json(&["flow", "stacks", "p.data", "--no-inline", "--json"]);
     let ours = alone(&stacks);
     for name in names {
@@ -319,4 +373,23 @@ fn samples_that_name_their_functions_need_no_files() {
     let mut lines: Vec<&str> = std::str::from_utf8(&output.stdout).expect("text").lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["shop;main;work 3", "shop;main;work;leaf 5"]);
+}
+
+#[test]
+fn an_address_is_the_function_that_was_there_at_the_time_of_the_sample() {
+    let place = Place::new();
+    if !is_there("gcc") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    built(&place, JITDUMP, "jitdump", &["-O1", "-g", "-fno-omit-frame-pointer"]);
+    let Some(output) = recorded(&place, &["-o", "r", "--", "./jitdump"]) else { return };
+    let found = alone(&place.json(&["flow", "stacks", "r", "--json"]));
+    check(&said(&output.stdout), &found);
+    equal_to_perf(&place, "./jitdump", &["made_first", "made_other", "made_second"]);
+    let rows = crate::foreign::table(&place, "r", "stack_frames");
+    for (name, line) in [("made_first", "10"), ("made_other", "11"), ("made_second", "12")] {
+        let mut of = rows.iter().filter(|row| row["function"] == name);
+        assert!(of.clone().count() as u64 >= found[name], "{name}");
+        assert!(of.all(|row| row["file"] == "made.js" && row["line"] == line), "{name}");
+    }
 }

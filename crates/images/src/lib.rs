@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use lateralis_store::places::Images;
-use lateralis_symbols::{Functions, Image, build_id_of_notes};
+use lateralis_symbols::{Functions, Image, JitDump, build_id_of_notes};
 
 /// Bytes of a file that are read.
 const FILE_BYTES: u64 = 1 << 30;
@@ -183,6 +183,10 @@ impl Images for ImageFiles {
         let path = format!("/tmp/perf-{pid}.map");
         let text = self.read(&path, TEXT_BYTES).ok()?;
         Some((Functions::of_perf_map(&String::from_utf8_lossy(&text)), path))
+    }
+
+    fn jitdump(&mut self, path: &str) -> Result<JitDump, String> {
+        JitDump::of(&self.read(path, FILE_BYTES)?).map_err(|error| error.to_string())
     }
 }
 

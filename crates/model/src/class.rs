@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use lateralis_units::Ticks;
+
 use crate::{Clock, Host, Scalar};
 
 /// 128 bits that name a trace or a clock.
@@ -80,6 +82,10 @@ pub const EXTENT: &str = "lateralis_extent";
 /// as well, and are not in it.
 pub const EXTENT_PART: &str = "part";
 
+/// Name of the entry of the environment that relates its time line to the clock of other files: nanoseconds
+/// by which its times are ahead of `CLOCK_MONOTONIC`, read when the recording began.
+pub const MONOTONIC_OFFSET: &str = "lateralis_monotonic_offset_ns";
+
 /// What a trace says about itself.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
@@ -141,6 +147,22 @@ impl Trace {
     pub fn is_of_programs(&self, stream_class: u32) -> bool {
         let scope = self.environment_of(stream_class).iter().find(|(key, _)| key == KERNEL_SCOPE);
         scope.is_some_and(|(_, value)| value.as_text() == Some(SCOPE_PROGRAMS))
+    }
+
+    /// By how many nanoseconds times of this kind of stream are ahead of `CLOCK_MONOTONIC`, where that is known.
+    #[must_use]
+    pub fn monotonic_offset_ns(&self, stream_class: u32) -> Option<i64> {
+        let clock = self.stream_classes.get(stream_class as usize)?.clock?;
+        let clock = self.clocks.get(clock)?;
+        if clock.name == "monotonic" {
+            return Some(clock.nanos(Ticks(0)).0);
+        }
+        let mut all = self.environment_of(stream_class).iter();
+        let (_, value) = all.find(|(key, _)| key == MONOTONIC_OFFSET)?;
+        match value {
+            EnvValue::Integer(offset) => i64::try_from(*offset).ok(),
+            EnvValue::Text(text) => text.parse().ok(),
+        }
     }
 
     /// Whether it was cut out of a longer recording, or one of those that are read as one was.

@@ -42,8 +42,8 @@ mod value;
 
 pub use class::{
     Attribute, Base, EXTENT, EXTENT_PART, Encoding, EnvValue, EventClass, FieldClass, FieldKind,
-    IntegerClass, KERNEL_SCOPE, Label, Member, Origin, Range, SCOPE_MACHINE, SCOPE_PROGRAMS,
-    StreamClass, Trace, Uuid,
+    IntegerClass, KERNEL_SCOPE, Label, MONOTONIC_OFFSET, Member, Origin, Range, SCOPE_MACHINE,
+    SCOPE_PROGRAMS, StreamClass, Trace, Uuid,
 };
 pub use clock::{Clock, Second};
 pub use columns::{

@@ -129,11 +129,12 @@ fn is_single_control(byte: &u8) -> bool {
 
 /// Data on its way to a terminal.
 ///
-/// Line feeds pass: they end the lines of the data. A character may be cut by two writes.
+/// Line feeds pass: they end the lines of the data; so do a carriage return and a line feed, as in CSV
+/// (RFC 4180). Both pairs and characters may be cut by two writes.
 pub struct Cleaner<W> {
     out: W,
     style: Style,
-    /// The beginning of a character, until its end comes.
+    /// The beginning of a character or of the end of a line, until the rest comes.
     cut: Vec<u8>,
 }
 
@@ -155,7 +156,8 @@ impl<W: io::Write> Cleaner<W> {
     fn clean(&mut self, text: &str) -> io::Result<()> {
         let mut plain = 0;
         for (at, character) in text.char_indices() {
-            if character == '\n' || !is_hostile(character) {
+            let is_end = character == '\r' && text[at + 1..].starts_with('\n');
+            if is_end || character == '\n' || !is_hostile(character) {
                 continue;
             }
             self.out.write_all(&text.as_bytes()[plain..at])?;
@@ -189,7 +191,10 @@ impl<W: io::Write> io::Write for Cleaner<W> {
         while !rest.is_empty() {
             let error = match std::str::from_utf8(rest) {
                 Ok(text) => {
-                    self.clean(text)?;
+                    let (whole, cut) =
+                        text.split_at(text.len() - usize::from(text.ends_with('\r')));
+                    self.clean(whole)?;
+                    self.cut = cut.as_bytes().to_vec();
                     break;
                 }
                 Err(error) => error,
@@ -268,6 +273,19 @@ mod tests {
             cleaner.write_all(&text.as_bytes()[at..]).unwrap();
             cleaner.write_all(b"\n").unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), SHOWN.replace("\\n", "") + "\n");
+        }
+    }
+
+    #[test]
+    fn a_carriage_return_passes_only_at_the_end_of_a_line() {
+        let data = "a,b\r\nc\rd\r\r\n\r\u{9b}\r\n";
+        let expected = "a,b\r\nc\\rd\\r\r\n\\r\\u{9b}\r\n";
+        for at in 0..data.len() {
+            let mut out = Vec::new();
+            let mut cleaner = Cleaner::new(&mut out, Style::Text);
+            cleaner.write_all(&data.as_bytes()[..at]).unwrap();
+            cleaner.write_all(&data.as_bytes()[at..]).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), expected, "{at}");
         }
     }
 

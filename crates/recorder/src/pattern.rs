@@ -105,17 +105,19 @@ impl Patterns {
         Patterns { items }
     }
 
-    /// The patterns that mean something and match none of these events: names of their subsystem and of
-    /// themselves.
+    /// The patterns that match none of these events (names of their subsystem and of themselves), and
+    /// whether they exclude.
     #[must_use]
-    pub fn unused(&self, events: &[(&str, &str)]) -> Vec<String> {
-        let one = |pattern: &Pattern| Patterns { items: vec![pattern.clone()] };
-        let is_used = |list: &Patterns| {
-            events.iter().any(|(subsystem, event)| list.matches(subsystem, event))
+    pub fn unused(&self, events: &[(&str, &str)]) -> Vec<(bool, String)> {
+        let is_used = |pattern: &Pattern| {
+            events.iter().any(|(subsystem, event)| pattern.means(subsystem, event))
         };
-        let wanted = self.items.iter().filter(|pattern| !pattern.excludes).map(one);
-        let mut unused: Vec<String> =
-            wanted.filter(|list| !is_used(list)).map(|list| list.to_string()).collect();
+        let unused = self.items.iter().filter(|pattern| !is_used(pattern));
+        let named = |pattern: &Pattern| {
+            let list = Patterns { items: vec![Pattern { excludes: false, ..pattern.clone() }] };
+            (pattern.excludes, list.to_string())
+        };
+        let mut unused: Vec<(bool, String)> = unused.map(named).collect();
         unused.dedup();
         unused
     }
@@ -228,8 +230,10 @@ mod tests {
 
     #[test]
     fn patterns_of_no_event_are_named() {
-        let patterns = Patterns::parse("a,a:B,x:*,!y:Z,a:Typo").unwrap();
-        assert_eq!(patterns.unused(&[("a", "B"), ("c", "D")]), ["x:*", "a:Typo"]);
+        let patterns = Patterns::parse("a,a:B,x:*,!y:Z,!c:?,a:Typo").unwrap();
+        let unused = patterns.unused(&[("a", "B"), ("c", "D")]);
+        let expected = [(false, "x:*"), (true, "y:Z"), (false, "a:Typo")];
+        assert_eq!(unused, expected.map(|(excludes, name)| (excludes, name.to_owned())));
         assert!(Patterns::all().unused(&[("a", "B")]).is_empty());
     }
 

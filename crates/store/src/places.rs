@@ -12,8 +12,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use lateralis_model::{Event, EventClass, Names, Trace, Value};
 use lateralis_symbols::{
-    AddressSpaces, Functions, Image, LineFrame, Lines, Mapping, Registers, Stacks as Unwinder,
-    demangled,
+    AddressSpaces, Functions, Image, JitDump, LineFrame, Lines, Mapping, Registers,
+    Stacks as Unwinder, demangled,
 };
 
 /// The process that mappings of the kernel are of.
@@ -63,6 +63,15 @@ pub trait Images: Send {
     /// Functions that a just-in-time compiler made in a process, and the file that says so; `None` where
     /// there is none.
     fn generated(&mut self, pid: u32) -> Option<(Functions, String)>;
+
+    /// What a just-in-time compiler wrote into a file that its process mapped.
+    ///
+    /// # Errors
+    /// Why it cannot be had: not there, not such a file.
+    fn jitdump(&mut self, path: &str) -> Result<JitDump, String> {
+        let _ = path;
+        Err("is not looked for".to_owned())
+    }
 }
 
 impl<T: Images + ?Sized> Images for &mut T {
@@ -86,6 +95,10 @@ impl<T: Images + ?Sized> Images for &mut T {
     fn generated(&mut self, pid: u32) -> Option<(Functions, String)> {
         (**self).generated(pid)
     }
+
+    fn jitdump(&mut self, path: &str) -> Result<JitDump, String> {
+        (**self).jitdump(path)
+    }
 }
 
 impl<T: Images + ?Sized> Images for Box<T> {
@@ -108,6 +121,10 @@ impl<T: Images + ?Sized> Images for Box<T> {
 
     fn generated(&mut self, pid: u32) -> Option<(Functions, String)> {
         (**self).generated(pid)
+    }
+
+    fn jitdump(&mut self, path: &str) -> Result<JitDump, String> {
+        (**self).jitdump(path)
     }
 }
 
@@ -205,6 +222,14 @@ pub struct Places<'i> {
     read: HashMap<u32, Image>,
     kernel: Option<Functions>,
     generated: HashMap<u32, Option<(Functions, String)>>,
+    /// Of each process the file, by number, in which its just-in-time compiler writes what it does.
+    jitdumps: HashMap<u32, u32>,
+    /// By file, as far as they were asked for.
+    read_jitdumps: HashMap<u32, JitDump>,
+    /// The time of what is asked, by `CLOCK_MONOTONIC`, where that is known.
+    moment_ns: Option<u64>,
+    /// By stream class: how far its times are ahead of that clock.
+    monotonic_offsets_ns: Vec<Option<i64>>,
     /// Who unwinds stacks of a process, until something else is mapped in it.
     unwinders: HashMap<u32, Unwinder>,
     names: HashMap<u32, String>,
@@ -244,6 +269,15 @@ impl<'i> Places<'i> {
     pub fn learn(&mut self, trace: &Trace) {
         let streams = trace.stream_classes.iter();
         self.says = streams.map(|of| of.event_classes.iter().map(says).collect()).collect();
+        let count = trace.stream_classes.len() as u32;
+        self.monotonic_offsets_ns = (0..count).map(|of| trace.monotonic_offset_ns(of)).collect();
+    }
+
+    /// What is asked from now on is of the time of an event.
+    pub(crate) fn at_time_of(&mut self, event: &Event<'_>) {
+        let offset = self.monotonic_offsets_ns.get(event.stream_class_index as usize);
+        let monotonic = |offset: i64| u64::try_from(event.time.0.checked_sub(offset)?).ok();
+        self.moment_ns = offset.copied().flatten().and_then(monotonic);
     }
 
     /// Where no events say what is where: only of the kernel is anything known.
@@ -258,6 +292,10 @@ impl<'i> Places<'i> {
             read: HashMap::new(),
             kernel: None,
             generated: HashMap::new(),
+            jitdumps: HashMap::new(),
+            read_jitdumps: HashMap::new(),
+            moment_ns: None,
+            monotonic_offsets_ns: Vec::new(),
             unwinders: HashMap::new(),
             names: HashMap::new(),
             called: HashMap::new(),
@@ -305,7 +343,11 @@ impl<'i> Places<'i> {
                 if let Some(build_id) = payload.get("build_id").and_then(|of| of.as_bytes()) {
                     self.build_ids.insert(name.clone(), build_id.into_owned());
                 }
+                let is_jitdump = is_jitdump(&name);
                 let file = self.file(name);
+                if is_jitdump {
+                    self.jitdumps.insert(pid, file);
+                }
                 let end = begin.saturating_add(bytes);
                 self.unwinders.remove(&pid);
                 self.spaces.map(pid, Mapping { begin, end, offset, file });
@@ -314,6 +356,9 @@ impl<'i> Places<'i> {
                 let (Some(pid), Some(parent)) = (id("pid"), id("ppid")) else { return };
                 self.unwinders.remove(&pid);
                 self.spaces.fork(parent, pid);
+                if let Some(file) = self.jitdumps.get(&parent).copied() {
+                    self.jitdumps.insert(pid, file);
+                }
                 if let Some(tid) = id("tid").filter(|_| self.processes.len() < THREADS_MAX) {
                     self.processes.insert(tid, pid);
                 }
@@ -456,7 +501,7 @@ impl<'i> Places<'i> {
                 (mapping.file, mapping.offset_of(address))
             }
             // Code that was made while the program ran is another in each process.
-            _ => return self.generated_at(pid, address),
+            _ => return self.generated_at(pid, address).function,
         };
         if let Some(id) = self.known.get(&key) {
             return *id;
@@ -483,7 +528,13 @@ impl<'i> Places<'i> {
             In::Program => self.spaces.at(pid, address),
             In::Kernel | In::Elsewhere => None,
         };
-        let Some(mapping) = mapping else { return alone() };
+        let is_file = |of: &Mapping| !is_generated(&self.files[of.file as usize]);
+        let Some(mapping) = mapping.filter(is_file) else {
+            return match place {
+                In::Program => Arc::from([self.generated_at(pid, address)]),
+                In::Kernel | In::Elsewhere => alone(),
+            };
+        };
         let key = (mapping.file, mapping.offset_of(address));
         if let Some(known) = self.frames.get(&key) {
             return Arc::clone(known);
@@ -648,7 +699,12 @@ impl<'i> Places<'i> {
         Function { name: name.unwrap_or_else(unknown), image: path }
     }
 
-    fn generated_at(&mut self, pid: u32, address: u64) -> u32 {
+    /// Code that was made while the program ran: what its compiler says of the time that is asked, or the
+    /// list that it wrote.
+    fn generated_at(&mut self, pid: u32, address: u64) -> Frame {
+        if let Some(frame) = self.compiled_at(pid, address) {
+            return frame;
+        }
         let Self { generated, images, .. } = self;
         let of = generated.entry(pid).or_insert_with(|| images.generated(pid));
         let found = of.as_ref().and_then(|(functions, file)| Some((functions.at(address)?, file)));
@@ -656,8 +712,43 @@ impl<'i> Places<'i> {
             Some((name, file)) => Function { name: name.to_owned(), image: file.clone() },
             None => Function { name: unknown(), image: String::new() },
         };
-        self.function(function)
+        Frame { function: self.function(function), line: None, is_inlined: false }
     }
+
+    fn compiled_at(&mut self, pid: u32, address: u64) -> Option<Frame> {
+        let file = *self.jitdumps.get(&pid)?;
+        if !self.read_jitdumps.contains_key(&file) {
+            let path = &self.files[file as usize];
+            let read = self.images.jitdump(path).unwrap_or_else(|why| {
+                self.missing.insert(path.clone(), (why, 0));
+                JitDump::default()
+            });
+            self.read_jitdumps.insert(file, read);
+        }
+        let image = &self.files[file as usize];
+        let dump = self.read_jitdumps.get_mut(&file)?;
+        let Some(found) = dump.at(address, self.moment_ns) else {
+            if let Some((_, count)) = self.missing.get_mut(image) {
+                *count += 1;
+            }
+            return None;
+        };
+        let function = Function { name: demangled(found.name), image: image.clone() };
+        let line = found.line.map(|(file, number)| LineFrame {
+            function: None,
+            line: Some((file.to_owned(), number)),
+        });
+        let line = line.and_then(|line| self.line_of(&line));
+        Some(Frame { function: self.function(function), line, is_inlined: false })
+    }
+}
+
+/// Whether a mapping is only a sign that a just-in-time compiler writes down what it does, and where:
+/// `jit-PID.dump` [Linux, tools/perf/util/jitdump.c].
+fn is_jitdump(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let pid = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
+    pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn unknown() -> String {

@@ -478,6 +478,7 @@ impl Samples<'_> {
         if let Some(frames) = self.named(event) {
             return Some(Sample { pid, tid, weight, frames });
         }
+        self.places.at_time_of(event);
         let interrupted = match number(CPU_MODE) {
             Some(MODE_KERNEL) => In::Kernel,
             Some(MODE_USER) => In::Program,

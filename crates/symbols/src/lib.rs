@@ -6,12 +6,14 @@
 
 mod functions;
 mod image;
+mod jitdump;
 mod lines;
 mod spaces;
 mod unwind;
 
 pub use functions::{Functions, demangled};
 pub use image::{Image, NotAnImage, build_id_of_notes};
+pub use jitdump::{JitDump, JitFunction, NotAJitDump};
 pub use lines::{LineFrame, Lines};
 pub use spaces::{AddressSpaces, Mapping};
 pub use unwind::{Registers, Stacks};

@@ -47,7 +47,7 @@ impl AddressSpaces {
         {
             return;
         }
-        insert(self.spaces.entry(pid).or_default(), new);
+        insert(self.spaces.entry(pid).or_default(), new, MAPPINGS_MAX);
     }
 
     /// A process becomes two.
@@ -65,7 +65,7 @@ impl AddressSpaces {
         let Some(space) = self.spaces.remove(&pid) else { return };
         if self.former.len() < SPACES_MAX {
             let former = self.former.entry(pid).or_default();
-            space.into_values().for_each(|mapping| insert(former, mapping));
+            space.into_values().for_each(|mapping| insert(former, mapping, MAPPINGS_MAX));
         }
     }
 
@@ -78,7 +78,7 @@ impl AddressSpaces {
     #[must_use]
     pub fn ever_of(&self, pid: u32) -> Vec<Mapping> {
         let mut all = self.former.get(&pid).cloned().unwrap_or_default();
-        self.all_of(pid).for_each(|mapping| insert(&mut all, mapping));
+        self.all_of(pid).for_each(|mapping| insert(&mut all, mapping, MAPPINGS_MAX));
         all.into_values().collect()
     }
 
@@ -100,28 +100,28 @@ fn at(space: &BTreeMap<u64, Mapping>, address: u64) -> Option<Mapping> {
     (address < mapping.end).then_some(*mapping)
 }
 
-/// What was where the new one is, is not any more.
-fn insert(space: &mut BTreeMap<u64, Mapping>, new: Mapping) {
+/// What was where the new one is, is not any more. More than `most` are not added.
+pub(crate) fn insert(space: &mut BTreeMap<u64, Mapping>, new: Mapping, most: usize) {
     // The previous mapping may overlap it, and even extend beyond it.
     let before = space.range(..new.begin).next_back().map(|(_, before)| *before);
     if let Some(before) = before.filter(|before| before.end > new.begin) {
         space.insert(before.begin, Mapping { end: new.begin, ..before });
-        rest(space, &before, new.end);
+        rest(space, &before, new.end, most);
     }
     let covered: Vec<u64> = space.range(new.begin..new.end).map(|(begin, _)| *begin).collect();
     for begin in covered {
         if let Some(of) = space.remove(&begin) {
-            rest(space, &of, new.end);
+            rest(space, &of, new.end, most);
         }
     }
-    if space.len() < MAPPINGS_MAX {
+    if space.len() < most {
         space.insert(new.begin, new);
     }
 }
 
 /// The rest of a mapping after an address.
-fn rest(space: &mut BTreeMap<u64, Mapping>, of: &Mapping, from: u64) {
-    if of.end > from && space.len() < MAPPINGS_MAX {
+fn rest(space: &mut BTreeMap<u64, Mapping>, of: &Mapping, from: u64, most: usize) {
+    if of.end > from && space.len() < most {
         space.insert(from, Mapping { begin: from, offset: of.offset_of(from), ..*of });
     }
 }

@@ -2,7 +2,7 @@
 //! Files with the names of functions: named by a trace, and untrusted.
 
 use lateralis_symbols::{
-    Functions, Image, Lines, Mapping, Registers, Stacks, build_id_of_notes, demangled,
+    Functions, Image, JitDump, Lines, Mapping, Registers, Stacks, build_id_of_notes, demangled,
 };
 
 /// Words of a stack.
@@ -35,6 +35,13 @@ pub fn check(bytes: &[u8]) {
     for functions in [Functions::of_kallsyms(&text), Functions::of_perf_map(&text)] {
         for address in [0, 1, 0x1000, 0xffff_ffff_8100_0000, u64::MAX] {
             assert!(functions.at(address).is_none_or(|name| text.contains(name)));
+        }
+    }
+    if let Ok(mut dump) = JitDump::of(bytes) {
+        let sorted = [1 << 20, 0, u64::MAX];
+        for (address, time) in [0, 0x1000, u64::MAX].into_iter().zip(sorted) {
+            let found = dump.at(address, Some(time)).map(|of| of.name.to_owned());
+            assert!(found.is_none_or(|name| name.len() <= 3 * bytes.len()));
         }
     }
     for word in text.split_whitespace().take(64) {

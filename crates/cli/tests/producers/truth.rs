@@ -26,14 +26,17 @@ pub fn switch(event: &Event) -> Option<(i64, i64)> {
 /// The thread that each event happened in: the printed one, else the one that runs.
 pub fn threads(events: &[Event]) -> Vec<Option<i64>> {
     let mut running: BTreeMap<i64, i64> = BTreeMap::new();
+    // Recordings of `lat record` name the thread of the events that follow wherever it changes, as the kernel
+    // has it; switches are of no use there, because the kernel leaves out some.
+    let mut named: BTreeMap<i64, i64> = BTreeMap::new();
     let thread = |event: &Event| {
-        let tid = event.tid.or_else(|| running.get(&event.cpu).copied());
+        let of = |threads: &BTreeMap<i64, i64>| threads.get(&event.cpu).copied();
+        let tid = event.tid.or_else(|| of(&named)).or_else(|| of(&running));
         if let Some((_, to)) = switch(event) {
             running.insert(event.cpu, to);
         }
-        // Recordings of `lat record` say who writes the events that follow.
         if event.name == "WRITER" {
-            running.extend(event.number("tid").map(|tid| (event.cpu, tid)));
+            named.extend(event.number("tid").map(|tid| (event.cpu, tid)));
         }
         tid
     };

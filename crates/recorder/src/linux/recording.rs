@@ -174,7 +174,7 @@ impl Recording {
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             ctf_version,
             metadata_version: None,
-            environment: identity::environment(),
+            environment: identity::environment(origin),
             clock_uuid: (origin != Origin::Recovered).then(clocks::boot_uuid).flatten(),
             compiled: HashMap::new(),
             finished: Vec::new(),

@@ -33,8 +33,8 @@ const LINES: usize = 120;
 #[command(
     after_help = "Samples are those of lat record --sample and of perf record, with or without -g; \
     of Intel PT, every instruction is counted. Names come from the files that \
-    were mapped, their debug files in /usr/lib/debug/.build-id, this kernel, and /tmp/perf-PID.map; of a \
-    file with another build id none is used.\n\n\
+    were mapped, their debug files in /usr/lib/debug/.build-id, this kernel, /tmp/perf-PID.map, and \
+    jit-PID.dump as just-in-time compilers write it; of a file with another build id none is used.\n\n\
     Examples:\n  \
     lat record --sample 999 -o here -- ./program; lat flow stacks here\n  \
     lat flow stacks perf.data\n  \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a trace says of the machine it is from, and the number that tells it from all others.
 
+use lateralis_model::MONOTONIC_OFFSET;
 use lateralis_ring::RingKind;
 
 use super::super::clocks;
@@ -8,17 +9,24 @@ use crate::classes::StreamClassEntry;
 use crate::report;
 
 /// Facts about the machine for the trace's environment.
-pub(super) fn environment() -> Vec<(String, String)> {
+pub(super) fn environment(origin: report::Origin) -> Vec<(String, String)> {
     let system = rustix::system::uname();
     let text = |value: &std::ffi::CStr| value.to_string_lossy().into_owned();
-    vec![
+    let mut environment = vec![
         ("tracer_name".to_owned(), "lateralis".to_owned()),
         ("tracer_version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("domain".to_owned(), "ust".to_owned()),
         ("hostname".to_owned(), text(system.nodename())),
         ("kernel_release".to_owned(), text(system.release())),
         ("architecture".to_owned(), text(system.machine())),
-    ]
+    ];
+    // What is recovered can be of another boot.
+    if origin != report::Origin::Recovered {
+        let now = clocks::sample(clocks::native_kind());
+        let offset = now.realtime_ns.saturating_sub(now.monotonic_ns);
+        environment.push((MONOTONIC_OFFSET.to_owned(), offset.to_string()));
+    }
+    environment
 }
 
 /// A random UUID [RFC 9562 §5.4].

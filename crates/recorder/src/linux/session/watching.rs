@@ -12,6 +12,7 @@ use super::super::policies::{self, Standing};
 use super::super::verified::VerifiedProcess;
 use super::{Recorded, Session};
 use crate::error::Error;
+use crate::policy::PARTS;
 
 /// Areas that were declined are looked at again when there are so many, and then twice as many.
 pub(super) const DECLINED_LEAST: usize = 32;
@@ -95,11 +96,16 @@ impl Session {
         if self.gone_processes == 0 || events.is_empty() {
             return;
         }
-        for pattern in self.options.enable.unused(&events) {
+        for (excludes, pattern) in self.options.enable.unused(&events) {
+            // What is left out of the library without being asked for need not be loaded.
+            if excludes && PARTS.contains(&pattern.as_str()) {
+                continue;
+            }
+            let what = if excludes { "leave out" } else { "record" };
             let near = lateralis_pleco::nearest(&pattern, names.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             self.recording.problem(format!(
-                "Cannot record {pattern}: no program had such an event{near}; `lat list` shows those \
+                "Cannot {what} {pattern}: no program had such an event{near}; `lat list` shows those \
                  of programs that run"
             ));
         }
