@@ -83,7 +83,8 @@ fn value<'js>(ctx: &Ctx<'js>, field: Field<'_>) -> Result<Value<'js>> {
         ModelValue::Bool(value) => Value::new_bool(ctx.clone(), value),
         ModelValue::Unsigned(number) | ModelValue::Bits(number) => integer(ctx, number.into())?,
         ModelValue::Signed(number) => integer(ctx, number.into())?,
-        // Not `new_number`, which makes an integer of it where it can: of -0.0 as well, and 1 / -0.0 is not 1 / 0.
+        // Not `new_number`, which makes an integer of it where it can: of -0.0 as well, and 1 / -0.0 is not
+        // 1 / 0.
         ModelValue::Real(number) => Value::new_float(ctx.clone(), number),
         ModelValue::Text(text) => Text::from_str(ctx.clone(), &text.to_str())?.into_value(),
         ModelValue::Variant(_, inner) | ModelValue::Optional(Some(inner)) => value(ctx, inner)?,
