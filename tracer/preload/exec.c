@@ -17,6 +17,7 @@
 #include "real.h"
 
 #include "area.h"
+#include "calls.h"
 #include "core.h"
 #include "starts.h"
 #include "symbols.h"
@@ -73,7 +74,7 @@ static __attribute__((constructor(250))) void begins_as_program(void)
     library_path = preload_own_path();
     preload_starts_map();
     preload_has_begun();
-    if (lat_i_area.header == NULL && getenv("LATERALIS_DISABLE") == NULL)
+    if (lat_i_area.header == NULL && lat_i_variable("LATERALIS_DISABLE") == NULL)
         preload_not_recorded(NO_ROOM, program_invocation_name);
     errno = saved_errno;
 }

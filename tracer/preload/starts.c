@@ -75,8 +75,8 @@ int preload_is_of_session(const char *request)
 
 void preload_starts_map(void)
 {
-    const char *folder = getenv("LATERALIS_DIR"), *session;
-    const int digits = session_of(getenv("LATERALIS_RECORD"), &session);
+    const char *folder = lat_i_variable("LATERALIS_DIR"), *session;
+    const int digits = session_of(lat_i_variable("LATERALIS_RECORD"), &session);
     const size_t bytes = SLOT_COUNT * sizeof *table;
     struct stat status;
     char path[256];
@@ -91,9 +91,9 @@ void preload_starts_map(void)
     const int file = lat_i_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (file < 0)
         return;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == (off_t)bytes) {
-        void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (mapped != MAP_FAILED) {
+    if (lat_i_status_of(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == (off_t)bytes) {
+        void *mapped = lat_i_map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+        if (mapped != NULL) {
             memcpy(own_session, session, (size_t)digits);
             table = mapped;
         }

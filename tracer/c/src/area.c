@@ -54,6 +54,7 @@ char *const *lat_i_arguments;
 int lat_i_area_shared;
 int lat_i_area_alone;
 static uint64_t heap_allocated;
+static uint64_t file_bytes;   /* length of the area's file while it is made */
 static uint64_t opened_bytes; /* of rings, that are accessible already */
 
 /* Of /proc/PID/maps. */
@@ -103,14 +104,14 @@ static uint64_t pid_namespace(void)
 {
     /* "pid:[INODE]". The link is read and not followed: that would make the inode first. */
     char text[32] = "";
-    const ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
+    const ssize_t length = lat_i_read_link("/proc/self/ns/pid", text, sizeof text - 1);
     text[length > 0 ? length : 0] = 0;
     return memcmp(text, "pid:[", 5) == 0 ? lat_i_number_at(text + 5, 10) : 0;
 }
 
 static void read_command(struct lat_area_header *header)
 {
-    ssize_t length = readlink("/proc/self/exe", header->exe, sizeof header->exe - 1);
+    ssize_t length = lat_i_read_link("/proc/self/exe", header->exe, sizeof header->exe - 1);
     if (length < 0)
         header->exe[0] = 0;
     /* Of a dynamic linker that was started itself they are not all: then it has no other one. */
@@ -145,7 +146,7 @@ static uint64_t power_of_two_below(uint64_t value)
 static int file_may_have(uint64_t bytes)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+    return lat_i_limit(RLIMIT_FSIZE, &limit) == 0 &&
            (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
 }
 
@@ -155,7 +156,7 @@ static uint64_t address_space_wanted(uint64_t asked)
 {
     struct rlimit limit;
     uint64_t wanted = asked > RESERVE_BYTES ? asked : RESERVE_BYTES;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+    if (lat_i_limit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         wanted > limit.rlim_cur / 16)
         wanted = limit.rlim_cur / 16 & ~(uint64_t)0xffff;
     return wanted > LAT_AREA_RINGS_OFFSET ? wanted : LAT_AREA_RINGS_OFFSET;
@@ -217,19 +218,25 @@ static int rings_start_small(const char *enable)
 
 /* How much memory rings begin with. */
 struct beginning {
-    uint32_t grows; /* the recorder gives them more */
+    uint64_t count;  /* of rings */
+    uint64_t buffer; /* bytes of a whole ring */
+    uint32_t kind;   /* enum lat_ring_kind */
+    int grows;       /* the recorder gives them more */
     int small;
-    uint64_t all;   /* bytes of all rings together */
-    uint64_t most;  /* no ring has more */
-    uint64_t cpu;   /* whose ring is used first, as of now */
+    uint64_t all;    /* bytes of all rings together */
+    uint64_t most;   /* no ring has more */
+    uint64_t cpu;    /* whose ring is used first, as of now */
 };
 
-static struct beginning how_rings_begin(const struct lat_area_header *header, uint32_t grows,
+static struct beginning how_rings_begin(const struct lat_i_request *request, uint32_t kind, uint32_t count,
                                         uint64_t buffer)
 {
-    const int small = rings_start_small(header->enable);
+    const int small = rings_start_small(request->enable);
     return (struct beginning){
-        .grows = grows,
+        .count = count,
+        .buffer = buffer,
+        .kind = kind,
+        .grows = request->grows && request->mode != LAT_MODE_OVERWRITE,
         .small = small,
         .all = lat_i_frequent_subsystems == NULL ? FIRST_BYTES
                : small                           ? FIRST_BYTES_SMALL
@@ -240,25 +247,24 @@ static struct beginning how_rings_begin(const struct lat_area_header *header, ui
 }
 
 /* Bytes of the data of a ring that have memory from the start; the reader gives more as it is used. */
-static uint64_t first_bytes(const struct lat_area_header *header, const struct beginning *begin,
-                            uint64_t ring, uint64_t buffer)
+static uint64_t first_bytes(const struct beginning *begin, uint64_t ring)
 {
     const int small = begin->small;
-    const uint64_t limit = buffer < begin->most ? buffer : begin->most;
-    uint64_t share = begin->all / header->ring_count;
+    const uint64_t limit = begin->buffer < begin->most ? begin->buffer : begin->most;
+    uint64_t share = begin->all / begin->count;
     uint64_t least = small ? FIRST_RING_BYTES_SMALL : FIRST_RING_BYTES;
 
     /* Nobody gives more, or looks before the flight is over. */
-    if (!begin->grows || header->ring_mode == LAT_MODE_OVERWRITE)
+    if (!begin->grows)
         return limit;
-    if (header->ring_kind == LAT_RING_PER_THREAD) {
+    if (begin->kind == LAT_RING_PER_THREAD) {
         /* The first rings are claimed first; most of the others never are. */
         if (ring < 2)
             share = small ? FIRST_RING_BYTES_SMALL_MOST : begin->all / 2;
         else
             least = FIRST_RING_BYTES_SMALL;
     }
-    if (small && header->ring_kind == LAT_RING_PER_CPU) {
+    if (small && begin->kind == LAT_RING_PER_CPU) {
         if (ring == begin->cpu)
             share = FIRST_RING_BYTES_SMALL_MOST;
         else if (share > FIRST_RING_BYTES_SMALL_OTHER)
@@ -270,27 +276,53 @@ static uint64_t first_bytes(const struct lat_area_header *header, const struct b
     return share < limit ? share : limit;
 }
 
-/* Gives the file its length, and each ring the memory that it begins with. @return 0 or an errno. */
-static int allocate_rings(int file, struct lat_area_header *header, const struct beginning *begin,
-                          uint64_t buffer)
+/* What `backed_bytes` of a ring says then. */
+static uint64_t first_backed(const struct beginning *begin, uint64_t ring)
 {
-    const uint64_t stride = LAT_RING_CONTROL_BYTES + buffer;
-    const uint64_t end = LAT_AREA_RINGS_OFFSET + stride * header->ring_count;
+    const uint64_t first = first_bytes(begin, ring);
+    return first < begin->buffer ? first : 0;
+}
+
+/* Lets this process use this many bytes from the first ring on, and nothing after them. @return 0 or an
+ * errno. */
+static int give_access(char *rings, uint64_t bytes)
+{
+    int failed = 0;
+    if (bytes > opened_bytes)
+        failed = lat_i_protect(rings, bytes, PROT_READ | PROT_WRITE);
+    else if (bytes < opened_bytes)
+        failed = lat_i_protect(rings + bytes, opened_bytes - bytes, PROT_NONE);
+    if (failed == 0)
+        opened_bytes = bytes;
+    return -failed;
+}
+
+/* Gives the file its length, and each ring the memory that it begins with. @return 0 or an errno. */
+static int allocate_rings(int file, const struct beginning *begin)
+{
+    const uint64_t stride = LAT_RING_CONTROL_BYTES + begin->buffer;
+    const uint64_t end = LAT_AREA_RINGS_OFFSET + stride * begin->count;
     uint64_t from = LAT_AREA_RINGS_OFFSET, bytes = 0;
 
-    if (!file_may_have(end))
-        return EFBIG;
-    if (ftruncate(file, (off_t)end) != 0)
-        return errno;
+    if (file_bytes != end) {
+        if (!file_may_have(end))
+            return EFBIG;
+        const int failed = lat_i_truncate(file, end);
+        if (failed != 0)
+            return -failed;
+        file_bytes = end;
+    }
     /* Rings that are whole from the start lie one behind the other: one call for all. */
-    for (uint64_t r = 0; r < header->ring_count; r++) {
-        const uint64_t first = first_bytes(header, begin, r, buffer);
+    for (uint64_t r = 0; r < begin->count; r++) {
+        const uint64_t first = first_bytes(begin, r);
         bytes += LAT_RING_CONTROL_BYTES + first;
-        if (first == buffer && r + 1 < header->ring_count)
+        if (first == begin->buffer && r + 1 < begin->count)
             continue;
-        if (fallocate(file, 0, (off_t)from, (off_t)bytes) != 0) {
-            const int failed = errno;
-            return ftruncate(file, LAT_AREA_RINGS_OFFSET) == 0 ? failed : errno;
+        const int failed = lat_i_allocate(file, from, bytes);
+        if (failed != 0) {
+            const int cut = lat_i_truncate(file, LAT_AREA_RINGS_OFFSET);
+            file_bytes = cut == 0 ? LAT_AREA_RINGS_OFFSET : 0;
+            return -(cut == 0 ? failed : cut);
         }
         from = LAT_AREA_RINGS_OFFSET + (r + 1) * stride;
         bytes = 0;
@@ -298,74 +330,108 @@ static int allocate_rings(int file, struct lat_area_header *header, const struct
     return 0;
 }
 
-/* Rings of the launcher's wish, spec/ring-abi.md §2. @return 0 or an errno. */
-static int make_rings(int file, struct lat_area_header *header, const struct lat_i_request *request)
+static struct lat_ring *ring_at(struct lat_area_header *header, const struct beginning *begin, uint64_t ring)
 {
-    const uint64_t count = header->ring_count;
-    uint64_t buffer, packet;
+    return (struct lat_ring *)(void *)((char *)header + LAT_AREA_RINGS_OFFSET +
+                                       ring * (LAT_RING_CONTROL_BYTES + begin->buffer));
+}
+
+/* Gives the tables the memory that they begin with. Without it a store would end the program where the
+ * file system is full. */
+static int allocate_tables(int file, uint64_t heap_bytes)
+{
+    const struct {
+        uint64_t offset, bytes;
+    } parts[] = {
+        {0, LAT_AREA_SCHEMAS_OFFSET + TABLE_FIRST_BYTES},
+        {LAT_AREA_ENABLE_OFFSET, TABLE_FIRST_BYTES},
+        {LAT_AREA_WANTED_OFFSET, TABLE_FIRST_BYTES},
+        {LAT_AREA_HEAP_OFFSET, heap_bytes},
+    };
+    for (unsigned part = 0; part < sizeof parts / sizeof parts[0]; part++)
+        if (parts[part].bytes != 0 &&
+            lat_i_allocate(file, parts[part].offset, parts[part].bytes) != 0)
+            return 0;
+    return 1;
+}
+
+/* Rings of the launcher's wish, spec/ring-abi.md §2. @return 0 or an errno. */
+static int make_rings(int file, struct lat_area_header *header, struct beginning begin, uint64_t packet)
+{
+    const uint64_t count = begin.count;
     uint32_t none = 0;
 
-    ring_geometry(request, count, &buffer, &packet);
-    if (LAT_AREA_RINGS_OFFSET + (LAT_RING_CONTROL_BYTES + buffer) * count > header->area_bytes)
+    if (LAT_AREA_RINGS_OFFSET + (LAT_RING_CONTROL_BYTES + begin.buffer) * count > header->area_bytes)
         return ENOMEM;
     char *rings = (char *)header + LAT_AREA_RINGS_OFFSET;
     if (!__atomic_compare_exchange_n(&header->rings_ready, &none, 1, 0, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return 0;
-    const uint32_t grows = request->grows && header->ring_mode != LAT_MODE_OVERWRITE;
-    struct beginning begin = how_rings_begin(header, grows, buffer);
-    int failed = allocate_rings(file, header, &begin, buffer);
+    int failed = allocate_rings(file, &begin);
     /* A container's /dev/shm has 64 MB: better small rings than none. What does not fit into them is
      * counted. */
-    while (failed == ENOSPC && grows && begin.most > FIRST_RING_BYTES_SMALL) {
+    while (failed == ENOSPC && begin.grows && begin.most > FIRST_RING_BYTES_SMALL) {
         begin.most /= 2;
-        failed = allocate_rings(file, header, &begin, buffer);
+        failed = allocate_rings(file, &begin);
     }
-    while ((failed == ENOSPC || failed == EFBIG) && buffer > SMALLEST_BUFFER_BYTES) {
-        buffer /= 2;
-        packet = packet > buffer / 2 ? buffer / 2 : packet;
-        failed = allocate_rings(file, header, &begin, buffer);
+    while ((failed == ENOSPC || failed == EFBIG) && begin.buffer > SMALLEST_BUFFER_BYTES) {
+        begin.buffer /= 2;
+        packet = packet > begin.buffer / 2 ? begin.buffer / 2 : packet;
+        failed = allocate_rings(file, &begin);
     }
-    const uint64_t stride = LAT_RING_CONTROL_BYTES + buffer;
-    if (failed == 0 && mprotect(rings, stride * count, PROT_READ | PROT_WRITE) != 0)
-        failed = errno;
-    opened_bytes = failed == 0 ? stride * count : 0;
+    const uint64_t stride = LAT_RING_CONTROL_BYTES + begin.buffer;
+    if (failed == 0)
+        failed = give_access(rings, stride * count);
     if (failed != 0) {
+        (void)give_access(rings, 0);
         __atomic_store_n(&header->rings_ready, 0, __ATOMIC_RELEASE);
         return failed;
     }
     header->ring_stride = stride;
     header->packet_bytes = packet;
-    header->packets_per_ring = buffer / packet;
+    header->packets_per_ring = begin.buffer / packet;
     for (uint64_t r = 0; r < count; r++) {
-        struct lat_ring *ring = (struct lat_ring *)(void *)(rings + r * stride);
-        const uint64_t first = first_bytes(header, &begin, r, buffer);
+        struct lat_ring *ring = ring_at(header, &begin, r);
 #ifdef MADV_POPULATE_WRITE
+        const uint64_t first = first_bytes(&begin, r);
         /* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. For all of it a
          * program that lives for a moment would pay; so only the beginnings are mapped, and of rings
          * that start small nothing. */
         if (r < READY_RINGS && first > FIRST_RING_BYTES_SMALL_MOST)
-            madvise(ring, LAT_RING_CONTROL_BYTES + (first < READY_DATA_BYTES ? first : READY_DATA_BYTES),
-                    MADV_POPULATE_WRITE);
+            lat_i_advise(ring,
+                         LAT_RING_CONTROL_BYTES + (first < READY_DATA_BYTES ? first : READY_DATA_BYTES),
+                         MADV_POPULATE_WRITE);
 #endif
-        ring->mask = (buffer - 1) & ~LAT_CURSOR_SLACK_MASK;
-        ring->backed_bytes = first < buffer ? first : 0;
+        ring->mask = (begin.buffer - 1) & ~LAT_CURSOR_SLACK_MASK;
+        ring->backed_bytes = first_backed(&begin, r);
     }
     __atomic_store_n(&header->rings_ready, 2, __ATOMIC_RELEASE); /* pair R1 */
     return 0;
 }
 
 /* What lies behind the end of the file is not accessible before it is there: whoever walks through
- * the memory of a process (valgrind's search for leaks, a core dump) would meet a fault per page. */
+ * the memory of a process (valgrind's search for leaks, a core dump) would meet a fault per page. Where the
+ * file is as long as it will be, all of it is accessible at once: for changing that later the kernel takes
+ * longer than for the mapping. */
 static struct lat_area_header *map_area(int file, uint64_t wanted, uint64_t *mapped)
 {
+    opened_bytes = 0;
+    if (file_bytes > LAT_AREA_RINGS_OFFSET && wanted == file_bytes + LAT_RING_CONTROL_BYTES) {
+        void *area = lat_i_map(NULL, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file);
+        if (area != NULL) {
+            /* Behind its end a page of this process alone takes the place [lat_i_port_open_rings]. */
+            *mapped = wanted;
+            opened_bytes = wanted - LAT_AREA_RINGS_OFFSET;
+            return (struct lat_area_header *)area;
+        }
+    }
     for (uint64_t bytes = wanted; bytes >= LAT_AREA_RINGS_OFFSET; bytes /= 4) {
-        void *area = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
-        if (area != MAP_FAILED) {
+        void *area = lat_i_map(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file);
+        if (area != NULL) {
             *mapped = bytes;
-            if (mprotect(area, LAT_AREA_RINGS_OFFSET, PROT_READ | PROT_WRITE) == 0)
+            if (lat_i_protect(area, LAT_AREA_RINGS_OFFSET, PROT_READ | PROT_WRITE) == 0)
                 return (struct lat_area_header *)area;
-            munmap(area, bytes);
+            lat_i_unmap(area, bytes);
             return NULL;
         }
         if (bytes <= RESERVE_BYTES_MIN && bytes > LAT_AREA_RINGS_OFFSET)
@@ -390,25 +456,6 @@ int lat_i_port_open_rings(uint64_t bytes)
     return opened;
 }
 
-/* Gives the tables the memory that they begin with. Without it a store would end the program where the
- * file system is full. */
-static int allocate_tables(int file, uint64_t heap_bytes)
-{
-    const struct {
-        uint64_t offset, bytes;
-    } parts[] = {
-        {0, LAT_AREA_SCHEMAS_OFFSET + TABLE_FIRST_BYTES},
-        {LAT_AREA_ENABLE_OFFSET, TABLE_FIRST_BYTES},
-        {LAT_AREA_WANTED_OFFSET, TABLE_FIRST_BYTES},
-        {LAT_AREA_HEAP_OFFSET, heap_bytes},
-    };
-    for (unsigned part = 0; part < sizeof parts / sizeof parts[0]; part++)
-        if (parts[part].bytes != 0 &&
-            fallocate(file, 0, (off_t)parts[part].offset, (off_t)parts[part].bytes) != 0)
-            return 0;
-    return 1;
-}
-
 /* Joins an area that exists already: LATERALIS_AREA. */
 void lat_i_area_join(const char *path)
 {
@@ -417,7 +464,7 @@ void lat_i_area_join(const char *path)
     const int file = lat_i_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
     if (file < 0)
         return;
-    if (fstat(file, &status) == 0 && status.st_uid == geteuid() &&
+    if (lat_i_status_of(file, &status) == 0 && status.st_uid == lat_i_user() &&
         status.st_size >= (off_t)LAT_AREA_RINGS_OFFSET) {
         struct lat_area_header first;
         if (lat_i_read(file, &first, sizeof first) == (ssize_t)sizeof first &&
@@ -432,7 +479,8 @@ void lat_i_area_join(const char *path)
             lat_i_line_ends(&line); /* it fits: it was opened */
             /* Another copy of the tracer in this process is in it already. Two copies must not
              * take each other's rings for their own: the ids of their threads are the same. */
-            const int twice = lat_i_maps_each((uint32_t)getpid(), line_shows_area, NULL) != 0;
+            const int twice = lat_i_maps_each((uint32_t)syscall(SYS_getpid), line_shows_area, NULL) != 0;
+            file_bytes = 0; /* not known, nor whether it has rings: they are opened when they are used */
             struct lat_area_header *header =
                 twice ? NULL : map_area(file, first.area_bytes, &mapped);
             if (header != NULL && mapped == first.area_bytes) {
@@ -444,7 +492,7 @@ void lat_i_area_join(const char *path)
                 __atomic_store_n(&lat_i_area.header, header, __ATOMIC_RELEASE);
                 lat_i_register_process();
             } else if (header != NULL) {
-                munmap(header, mapped);
+                lat_i_unmap(header, mapped);
             }
         }
     }
@@ -482,9 +530,9 @@ static int take_away_left_over(int directory, const char *name, void *unused)
 static int show_area(const char *hidden, const char *shared)
 {
     if (shared == NULL)
-        return rename(hidden, lat_i_area_path) == 0;
+        return lat_i_rename(hidden, lat_i_area_path) == 0;
     /* Not by renaming: another program may have been quicker, and somebody be in its area. */
-    return link(hidden, lat_i_area_path) == 0 && unlink(hidden) == 0;
+    return link(hidden, lat_i_area_path) == 0 && lat_i_unlink(hidden) == 0;
 }
 
 static const struct lat_i_request default_request = {.buffer_bytes = DEFAULT_BUFFER_BYTES,
@@ -502,7 +550,7 @@ static enum asked look_for_request(const char *directory, char *room, struct lat
 {
     int over = 0;
     *request = default_request;
-    if (getenv("LATERALIS_RECORD") != NULL) {
+    if (lat_i_variable("LATERALIS_RECORD") != NULL) {
         if (!lat_i_request_of_launcher(request))
             return NOT_ASKED;
         *lock = lat_i_session_lock_open(request, directory, room);
@@ -526,7 +574,7 @@ int lat_i_launcher_asks(void)
     if (!lat_i_request_of_launcher(&request))
         return 0;
     const int lock =
-        lat_i_session_lock_open(&request, getenv("LATERALIS_DIR"), lat_i_area_path);
+        lat_i_session_lock_open(&request, lat_i_variable("LATERALIS_DIR"), lat_i_area_path);
     const int lives = lat_i_session_lives(&request, lock);
     lat_i_session_lock_close(lock);
     return lives;
@@ -576,9 +624,9 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
      * it, each for a few. */
     if (!launched)
         lat_i_entries_each(directory, 1, take_away_left_over, NULL);
-    const char *ring = getenv("LATERALIS_RING");
+    const char *ring = lat_i_variable("LATERALIS_RING");
     const int per_cpu = !(ring != NULL && strcmp(ring, "thread") == 0) && lat_i_rseq_works();
-    const uint32_t pid = (uint32_t)getpid();
+    const uint32_t pid = (uint32_t)syscall(SYS_getpid);
     /* Unique since boot: a counter that does not stop, and who asks. The address
      * tells apart two copies of the tracer in one process. */
     const uint64_t area_id =
@@ -601,17 +649,24 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     uint64_t heap_bytes = (text_bytes + 4095) & ~UINT64_C(4095);
     if (heap_bytes > LAT_AREA_HEAP_BYTES)
         heap_bytes = LAT_AREA_HEAP_BYTES;
-    const int file = lat_i_open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0)
-        return;
-    if (!file_may_have(LAT_AREA_RINGS_OFFSET) || ftruncate(file, LAT_AREA_RINGS_OFFSET) != 0 ||
-        !allocate_tables(file, heap_bytes))
-        goto give_up;
-    heap_allocated = heap_bytes;
     const uint32_t ring_count = per_cpu ? possible_cpus(request) : THREAD_RING_COUNT;
     uint64_t buffer = 0, packet = 0;
     if (launched && !request->waits)
         ring_geometry(request, ring_count, &buffer, &packet);
+    const struct beginning begin = how_rings_begin(
+        request, per_cpu ? LAT_RING_PER_CPU : LAT_RING_PER_THREAD, ring_count, buffer);
+    file_bytes = LAT_AREA_RINGS_OFFSET;
+    if (buffer != 0)
+        file_bytes += ring_count * (LAT_RING_CONTROL_BYTES + buffer);
+    if (!file_may_have(file_bytes))
+        file_bytes = LAT_AREA_RINGS_OFFSET;
+    const int file = lat_i_open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0)
+        return;
+    if (!file_may_have(file_bytes) || lat_i_truncate(file, file_bytes) != 0 ||
+        !allocate_tables(file, heap_bytes))
+        goto give_up;
+    heap_allocated = heap_bytes;
     /* The rings, and the page behind them (lat_i_port_open_rings). */
     const uint64_t asked =
         LAT_AREA_RINGS_OFFSET + ring_count * (LAT_RING_CONTROL_BYTES + buffer) + LAT_RING_CONTROL_BYTES;
@@ -630,7 +685,7 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     header->area_bytes = mapped;
     header->area_id = area_id;
     header->creator_pid = pid;
-    header->creator_uid = (uint32_t)geteuid();
+    header->creator_uid = lat_i_user();
     header->pid_namespace = pid_namespace();
     header->ring_kind = per_cpu ? LAT_RING_PER_CPU : LAT_RING_PER_THREAD;
     header->ring_count = ring_count;
@@ -657,13 +712,13 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     if (launched) {
         header->session = request->session;
         header->ring_mode = request->mode;
-        header->recorder_pid = request->recorder != 0 ? request->recorder : (uint32_t)getppid();
+        header->recorder_pid = request->recorder != 0 ? request->recorder : (uint32_t)syscall(SYS_getppid);
     }
     if (launched && !request->waits) {
         struct lat_i_line line = lat_i_line_in(header->enable, sizeof header->enable);
         lat_i_line_add(&line, request->enable);
         lat_i_line_ends(&line); /* patterns that do not fit are cut */
-        header->setup_errno = (uint32_t)make_rings(file, header, request);
+        header->setup_errno = (uint32_t)make_rings(file, header, begin, packet);
     }
     header->magic_complement = ~LAT_AREA_MAGIC;
     header->magic = LAT_AREA_MAGIC;
@@ -677,17 +732,17 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
      * after its session is over: what is seen by then it takes away, all else goes here. */
     if (!shown || (launched && !lat_i_session_lives(request, lock))) {
         if (shown)
-            unlink(lat_i_area_path);
+            lat_i_unlink(lat_i_area_path);
         lat_i_area_shared = 0;
         opened_bytes = 0;
         __atomic_store_n(&lat_i_area.header, NULL, __ATOMIC_RELEASE);
-        munmap(header, mapped);
+        lat_i_unmap(header, mapped);
         goto give_up;
     }
     lat_i_close(file);
     return;
 give_up:
-    unlink(hidden);
+    lat_i_unlink(hidden);
     lat_i_close(file);
 }
 
@@ -696,7 +751,7 @@ int lat_i_port_area_lock(void)
     const struct timespec moment = {0, 100000};
     const int file = lat_i_open(lat_i_area_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
     for (int tries = 0; file >= 0 && tries < 1000; tries++) {
-        if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        if (lat_i_flock(file, LOCK_EX | LOCK_NB) != -EWOULDBLOCK)
             break;
         nanosleep(&moment, NULL);
     }
@@ -714,7 +769,7 @@ static int allocate_part(uint64_t offset, uint64_t bytes)
     const int file = lat_i_open(lat_i_area_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
     if (file < 0)
         return 0;
-    const int allocated = fallocate(file, 0, (off_t)offset, (off_t)bytes) == 0;
+    const int allocated = lat_i_allocate(file, offset, bytes) == 0;
     lat_i_close(file);
     return allocated;
 }

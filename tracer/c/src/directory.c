@@ -21,7 +21,7 @@
 static int is_own_directory(const char *path)
 {
     struct stat status;
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+    return lat_i_status_at(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == lat_i_user() &&
            (status.st_mode & 022) == 0;
 }
 
@@ -29,7 +29,7 @@ static int is_own_directory(const char *path)
  * nothing may appear. */
 static int make_own_directory(const char *path)
 {
-    const int asked = getenv("LATERALIS_RECORD") != NULL;
+    const int asked = lat_i_variable("LATERALIS_RECORD") != NULL;
     return (asked || mkdir(path, 0700) == 0 || errno == EEXIST) && is_own_directory(path);
 }
 
@@ -43,7 +43,7 @@ static const char *const shared_folders[2] = {"/dev/shm", "/tmp"};
 /* The default directories in the order in which they are tried. */
 static void default_directory(char *path, size_t bytes, unsigned number)
 {
-    const unsigned uid = (unsigned)geteuid(), in_memory = number < NUMBERED_DIRECTORIES;
+    const unsigned uid = lat_i_user(), in_memory = number < NUMBERED_DIRECTORIES;
     struct lat_i_line line = lat_i_line_in(path, bytes);
     if (number == NUMBERED_DIRECTORIES) {
         lat_i_line_add(&line, "/run/user/");
@@ -156,7 +156,7 @@ static int make_unguessed_directory(char *path, size_t bytes)
 
 int lat_i_area_directory(char *path, size_t bytes)
 {
-    const char *given = getenv("LATERALIS_DIR");
+    const char *given = lat_i_variable("LATERALIS_DIR");
     if (given != NULL && given[0] != 0) {
         struct lat_i_line line = lat_i_line_in(path, bytes);
         lat_i_line_add(&line, given);

@@ -13,6 +13,7 @@
 #endif
 #include "core.h"
 #include "area.h"
+#include "calls.h"
 #include "register.h"
 #include "request.h"
 
@@ -409,20 +410,20 @@ static void join_or_make(const char *path, uint64_t text_bytes)
 static void look_who_starts(void)
 {
     void *page;
-    this_pid = (uint32_t)getpid();
-    parent_pid = (uint32_t)getppid();
+    this_pid = (uint32_t)syscall(SYS_getpid);
+    parent_pid = (uint32_t)syscall(SYS_getppid);
     const uint32_t thread = (uint32_t)syscall(SYS_gettid);
     libc_has_thread = thread_by_libc(pthread_self()) == thread;
     ask_thread_name(thread == this_pid ? process_name : thread_name);
     if (process_name[0] == 0)
         copy_name(process_name, thread_name);
 #ifdef MADV_WIPEONFORK
-    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0) {
+    page = lat_i_map(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (page != NULL && lat_i_advise(page, 4096, MADV_WIPEONFORK) == 0) {
         not_forked_unseen = (volatile uint32_t *)page;
         *not_forked_unseen = 1;
-    } else if (page != MAP_FAILED) {
-        munmap(page, 4096);
+    } else if (page != NULL) {
+        lat_i_unmap(page, 4096);
     }
 #else
     (void)page;
@@ -433,12 +434,12 @@ void lat_i_port_start(uint64_t text_bytes)
 {
     static int started;
     const int saved_errno = errno;
-    const char *shared = getenv("LATERALIS_AREA");
+    const char *shared = lat_i_variable("LATERALIS_AREA");
     if (started)
         return;
     started = 1;
     use_no_rseq();
-    if (getauxval(AT_SECURE) == 0 && getenv("LATERALIS_DISABLE") == NULL) {
+    if (getauxval(AT_SECURE) == 0 && lat_i_variable("LATERALIS_DISABLE") == NULL) {
         thread_end_key_made = pthread_key_create(&thread_end_key, thread_ended) == 0;
         pthread_atfork(before_fork, forked_parent, forked_child);
         look_who_starts();

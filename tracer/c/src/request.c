@@ -38,7 +38,7 @@ static int has_key(const char *item, const char *end, const char *key)
 static __attribute__((noinline)) int is_for_this_program(const char *line, const char *end)
 {
     char exe[PATH_MAX];
-    const ssize_t exe_bytes = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    const ssize_t exe_bytes = lat_i_read_link("/proc/self/exe", exe, sizeof exe - 1);
     exe[exe_bytes > 0 ? exe_bytes : 0] = 0;
     const char *slash = strrchr(exe, '/');
     const char *name = slash != NULL ? slash + 1 : exe;
@@ -125,7 +125,7 @@ static int parse_request(const char *text, size_t bytes, struct lat_i_request *r
 /* Whether somebody holds a lock on a file; with what holds one nothing is done. */
 static int is_locked(int file)
 {
-    return flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return lat_i_flock(file, LOCK_SH | LOCK_NB) == -EWOULDBLOCK;
 }
 
 /* If the file cannot be seen from here (another mount namespace), the recorder would not see an area
@@ -157,7 +157,7 @@ void lat_i_session_lock_close(int lock)
 
 int lat_i_request_of_launcher(struct lat_i_request *request)
 {
-    const char *text = getenv("LATERALIS_RECORD");
+    const char *text = lat_i_variable("LATERALIS_RECORD");
     return parse_request(text, text != NULL ? strlen(text) : 0, request);
 }
 
@@ -176,16 +176,16 @@ int lat_i_request_standing(const char *directory, struct lat_i_request *request)
     const int file = lat_i_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (file < 0)
         return 0;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+    if (lat_i_status_of(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == lat_i_user() &&
         status.st_size > 0 && status.st_size <= STANDING_BYTES_MAX &&
         is_locked(file)) {
         /* On the heap of nobody: it may be this program's own allocator that is traced. */
         const size_t bytes = (size_t)status.st_size;
-        char *text = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (text != MAP_FAILED) {
+        char *text = lat_i_map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        if (text != NULL) {
             const ssize_t length = lat_i_read(file, text, bytes);
             asked = length > 0 && parse_request(text, (size_t)length, request);
-            munmap(text, bytes);
+            lat_i_unmap(text, bytes);
         }
     }
     lat_i_close(file);
