@@ -10,7 +10,7 @@ use crate::view::client::Viewer;
 use serde_json::{Value, json};
 
 /// Kinds of events, and what each means; all have a field `id`, and `unit`, which is `id % 4`.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 9] = [
     ("arrive", "recv msg key id"),
     ("leave", "send msg key id"),
     ("begins", "begin request key id"),
@@ -19,6 +19,7 @@ const KINDS: [(&str, &str); 8] = [
     ("mode", "state engine id key unit"),
     ("put", "send fifo"),
     ("take", "recv fifo"),
+    ("job", "span job for id"),
 ];
 const ARRIVE: u32 = 0;
 const LEAVE: u32 = 1;
@@ -28,6 +29,7 @@ const LEVEL: u32 = 4;
 const MODE: u32 = 5;
 const PUT: u32 = 6;
 const TAKE: u32 = 7;
+const JOB: u32 = 8;
 
 /// A schema with a budget on the spans of these events.
 const SCHEMA: &str = "schema g;\nsubsystem g \"t\" {\nevent B \"b\" (k: u32) begin request key k,\n\
@@ -515,4 +517,65 @@ fn what_was_on_its_way_at_a_cut_is_not_guessed() {
     let keyed = channel(&["--until", "0.0000003s"], "msg");
     assert_eq!((&keyed["matched"], &keyed["never_received"]), (&json!(2), &json!(1)), "{keyed}");
     assert!(!is_exact(&keyed, "never_received") && is_exact(&keyed, "never_sent"), "{keyed}");
+}
+
+/// Beginning and length in nanoseconds of a recording, as consumers report it.
+fn lengths(place: &Place, name: &str) -> Vec<(&'static str, i64, i64)> {
+    let mut all = Vec::new();
+    let number = |value: &Value| value.as_i64().expect("a number");
+    let info = place.json(&["info", name, "--json"]);
+    let (first, last) = (number(&info["first_ns"]), number(&info["last_ns"]));
+    all.push(("info", first, last - first));
+    all.push(("info duration", first, number(&info["duration_ns"])));
+    let stats = place.json(&["stats", name, "--json"]);
+    all.push(("stats", number(&stats["first_ns"]), number(&stats["duration_ns"])));
+    // Seconds from how many events there are of a class and in a second.
+    let class = &stats["events"][0];
+    let seconds = class["count"].as_f64().unwrap() / class["rate_per_s"].as_f64().expect("a rate");
+    all.push(("rates", first, (seconds * 1e9).round() as i64));
+    let table = |table: &str, columns: &str| -> Vec<i64> {
+        let output = place.lat(&["table", name, "--name", table, "--column", columns]);
+        let text = String::from_utf8(output.stdout).expect("CSV");
+        let row = text.lines().last().expect("a row");
+        row.split(',').map(|cell| cell.parse().expect("a number")).collect()
+    };
+    let ends = table("recordings", "begin_ts,end_ts");
+    all.push(("table", ends[0], ends[1] - ends[0]));
+    if stats["states"].as_array().is_some_and(|states| !states.is_empty()) {
+        let end = table("states", "end_ts")[0];
+        all.push(("the state that is not left", first, end - first));
+    }
+    let open = Viewer::start(place, &[name]).page().ask("open", json!({}));
+    let origin: i64 = open["origin"].as_str().expect("a time").parse().expect("a number");
+    // The page includes the nanosecond of the end.
+    let length = number(&open["end"]) - number(&open["begin"]) - 1;
+    all.push(("page", origin + number(&open["begin"]), length));
+    let diff = place.json(&["diff", name, name, "--json"]);
+    let seconds = diff["good_seconds_per_run"].as_f64().expect("seconds");
+    all.push(("diff", first, (seconds * 1e9).round() as i64));
+    let path = place.json(&["path", name, "--thread", "2", "--json"]);
+    all.push(("path", first, number(&path["spans"][0]["end_ns"]) - first));
+    all
+}
+
+/// A complete span begins before the last event and ends after it.
+#[test]
+fn a_recording_lasts_until_its_last_complete_span_ends() {
+    let place = Place::new();
+    let chrome = r#"[{"name":"task","cat":"a","ph":"X","ts":1000,"dur":500,"pid":1,"tid":1},
+        {"name":"long","cat":"a","ph":"X","ts":1100,"dur":900.5,"pid":1,"tid":2},
+        {"name":"mark","cat":"a","ph":"i","s":"t","ts":1300,"pid":1,"tid":1}]"#;
+    fs::write(place.0.join("chrome.json"), chrome).expect("a trace");
+    let of_thread_1 = vec![(MODE, 1_000_000, 1, 0), (LEVEL, 1_300_000, 1, 0)];
+    write(&place, "ctf", &[of_thread_1, vec![(JOB, 1_100_000, 2, 900_500)]]);
+    for name in ["chrome.json", "ctf"] {
+        for (consumer, begin, nanos) in lengths(&place, name) {
+            assert_eq!((begin, nanos), (1_000_000, 1_000_500), "{consumer} of {name}");
+        }
+        // What is chosen ends with the chosen time at the latest.
+        let chosen = ["--from", "@0.0011", "--until", "@0.0015", "--json"];
+        let stats = place.json(&[&["stats", name], &chosen[..]].concat());
+        let info = place.json(&[&["info", name], &chosen[..]].concat());
+        assert_eq!([&stats["duration_ns"], &info["duration_ns"]], [400_000; 2], "{name}");
+    }
 }

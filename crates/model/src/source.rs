@@ -233,7 +233,7 @@ pub enum Seen<'a> {
         /// The latest.
         last: Nanos,
     },
-    /// Who wrote some of the events whose times were shown.
+    /// Who wrote some of the events that were shown without their writer.
     Written {
         /// Index of the stream's class in the trace.
         stream_class: u32,

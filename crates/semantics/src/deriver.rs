@@ -24,6 +24,7 @@ use lateralis_units::Nanos;
 use crate::derived::{
     DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag, complete, half,
 };
+use crate::extent::end_of_whole;
 use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Sink};
 use crate::timelines::{Schedule, Timelines};
 use crate::{ClockErrors, Successions};
@@ -84,6 +85,10 @@ pub struct Deriver<E> {
     /// When each machine last told its state of a thread that nobody knows.
     doubted_states: HashMap<u32, Nanos, RandomState>,
     timelines: Option<Box<Timelines<E>>>,
+    /// End of the chosen time.
+    end: Nanos,
+    /// The latest end of a complete span.
+    whole_until: Nanos,
 }
 
 impl<E: Copy + Default> Deriver<E> {
@@ -107,6 +112,8 @@ impl<E: Copy + Default> Deriver<E> {
             states: HashMap::default(),
             doubted_states: HashMap::default(),
             timelines,
+            end,
+            whole_until: Nanos(i64::MIN),
         };
         deriver.learn(facts.kinds());
         deriver
@@ -164,6 +171,13 @@ impl<E: Copy + Default> Deriver<E> {
         }
     }
 
+    /// When the recording ended, or the chosen time if that is earlier: its last event is then, and complete
+    /// spans may end later ([`crate::Extent`]).
+    #[must_use]
+    pub fn ended(&self, last_event: Option<Nanos>) -> Option<Nanos> {
+        last_event.map(|last| last.max(self.whole_until.min(self.end)))
+    }
+
     /// Whether runs came in an order in which spans cannot be told.
     #[must_use]
     pub fn is_disordered(&self) -> bool {
@@ -173,6 +187,9 @@ impl<E: Copy + Default> Deriver<E> {
     /// An event that is not chosen: who runs where is known from it all the same.
     #[inline]
     pub fn see_unchosen(&mut self, at: &At, fact: &Fact) {
+        if let Fact::Whole { .. } = fact {
+            self.whole_until = self.whole_until.max(fact.lasts_until(at));
+        }
         self.doubts.see(at, fact, self.spans.certainty().gaps());
     }
 
@@ -331,7 +348,8 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         let begin = edge(at, None, Side::Begin);
-        let time = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
+        let time = end_of_whole(at.time, duration_ns);
+        self.whole_until = self.whole_until.max(time);
         let end = Edge { time, side: Side::End, ..begin };
         let tag = Tag { stream: at.stream.0, event };
         let errors = &mut self.clock_errors;

@@ -10,6 +10,7 @@
 mod clock_errors;
 mod derived;
 mod deriver;
+mod extent;
 pub mod facts;
 pub mod kernel;
 mod successions;
@@ -18,5 +19,6 @@ mod timelines;
 pub use clock_errors::ClockErrors;
 pub use derived::{DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag};
 pub use deriver::{Deriver, Deriving, Known};
+pub use extent::Extent;
 pub use successions::Successions;
 pub use timelines::{CpuInterval, Schedule, ThreadStateInterval};

@@ -40,9 +40,11 @@ pub fn last_seen(
         let mut facts = Facts::new(&trace, &recording.streams);
         let mut events = recording.source.events_in(interval);
         while let Some(event) = events.next_event() {
-            let at = facts.of(&event, |_, _| {});
+            let mut until = event.time;
+            let at = facts.of(&event, |at, fact| until = until.max(fact.lasts_until(at)));
             if let Some(writer) = at.writer.filter(|writer| pids.contains(&writer.pid)) {
-                seen.insert(writer.pid, at.time);
+                let last = seen.entry(writer.pid).or_insert(until);
+                *last = until.max(*last);
             }
         }
     }

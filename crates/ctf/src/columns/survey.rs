@@ -41,7 +41,7 @@ pub fn survey(
         });
         batch.rows().for_each(|event| see(Seen::Event(&event)));
         if !batch.writers.is_empty() {
-            writers(batch, &is_whole, &mut written, see);
+            writers(batch, &mut written, see);
         }
     }
     batches.take_damage()
@@ -84,13 +84,9 @@ fn times(
     }
 }
 
-/// How many events of each class each thread wrote. A thread writes many in a row.
-fn writers(
-    batch: &Batch<'_>,
-    is_whole: &dyn Fn(u32) -> bool,
-    counts: &mut Vec<u64>,
-    see: &mut dyn FnMut(Seen<'_>),
-) {
+/// How many events of each class each thread wrote, those shown whole included: out of columns they have no
+/// writer. A thread writes many in a row.
+fn writers(batch: &Batch<'_>, counts: &mut Vec<u64>, see: &mut dyn FnMut(Seen<'_>)) {
     let mut report = |writer: Option<Writer>, counts: &mut Vec<u64>| {
         for (class, count) in (0..).zip(counts) {
             let count = std::mem::take(count);
@@ -109,13 +105,11 @@ fn writers(
             }
         }
         let Place::Columns(class) = place else { continue };
-        if !is_whole(class) {
-            let class = class as usize;
-            if counts.len() <= class {
-                counts.resize(class + 1, 0);
-            }
-            counts[class] += 1;
+        let class = class as usize;
+        if counts.len() <= class {
+            counts.resize(class + 1, 0);
         }
+        counts[class] += 1;
     }
     report(writer, counts);
 }

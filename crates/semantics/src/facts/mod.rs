@@ -39,6 +39,7 @@ use lateralis_model::{
 };
 use lateralis_units::{CpuId, Nanos};
 
+use crate::extent::end_of_whole;
 use conventions::{CLONE_THREAD, Dialect, Kernel, WakeStage};
 pub use doubts::Doubts;
 pub use keys::field_text;
@@ -290,6 +291,11 @@ impl About {
             Step::Thread { .. } => false,
         }
     }
+
+    /// Whether what is open lasts until the recording ends, which complete spans decide as well.
+    fn lasts_to_the_end(self) -> bool {
+        matches!(self, Self::States | Self::Threads)
+    }
 }
 
 /// What recorded a stream.
@@ -381,7 +387,8 @@ impl Facts {
         &self.threads
     }
 
-    /// Forgets what events say of other things than these; who runs where stays known. Whether
+    /// Forgets what events say of other things than these; who runs where stays known, and when the
+    /// recording ends where that matters to them. Whether
     /// any event says something of them.
     pub fn only(&mut self, about: About) -> bool {
         let mut has_any = false;
@@ -389,7 +396,8 @@ impl Facts {
             plan.steps.retain(|step| {
                 let is_wanted = about.wants(step);
                 has_any |= is_wanted;
-                is_wanted || matches!(step, Step::Switch(_) | Step::Thread { .. })
+                let is_end = matches!(step, Step::Whole { .. }) && about.lasts_to_the_end();
+                is_wanted || is_end || matches!(step, Step::Switch(_) | Step::Thread { .. })
             });
         }
         has_any
@@ -441,6 +449,28 @@ impl Facts {
             anywhere == 0 && count == Some(&1) && self.tells_switches(stream.class)
         };
         streams.iter().map(is_alone).collect()
+    }
+
+    /// Whether events of this class are complete spans, which may end after the last event.
+    #[must_use]
+    pub fn has_wholes(&self, stream_class: u32, class: u32) -> bool {
+        let plan = self.plans.get(stream_class as usize).and_then(|of| of.get(class as usize));
+        plan.is_some_and(|plan| plan.steps.iter().any(|step| matches!(step, Step::Whole { .. })))
+    }
+
+    /// When an event ends: later than its time if it is a complete span. Events in any order.
+    #[must_use]
+    pub fn end_of(&self, event: &Event<'_>) -> Nanos {
+        let classes = self.plans.get(event.stream_class_index as usize);
+        let plan = classes.and_then(|classes| classes.get(event.class_index as usize));
+        let ends = plan.into_iter().flat_map(|plan| &plan.steps).filter_map(|step| match step {
+            Step::Whole { duration, .. } => {
+                let nanos = plan::field(event, *duration)?.as_u64()?;
+                Some(end_of_whole(event.time, nanos))
+            }
+            _ => None,
+        });
+        ends.fold(event.time, Nanos::max)
     }
 
     /// Whether events of this class say anything.

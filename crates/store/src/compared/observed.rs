@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use lateralis_analysis::diff::{Counted, Run};
 use lateralis_analysis::{Ended, Joined};
 use lateralis_model::{Damage, Event, Quality};
-use lateralis_semantics::{CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, SpanStatus};
+use lateralis_semantics::{CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, Extent, SpanStatus};
 use lateralis_units::Nanos;
 
 use super::buckets::Buckets;
@@ -65,7 +65,7 @@ pub struct Observed {
     pub lost: u64,
     /// Events seen.
     pub events: u64,
-    /// From the first to the last event, in seconds.
+    /// From the beginning to the end, in seconds.
     pub seconds: f64,
 }
 
@@ -73,6 +73,8 @@ pub struct Observed {
 struct Gathering {
     /// When the first chosen event happened.
     begin: Nanos,
+    /// Of what is chosen.
+    extent: Extent,
     times: HashMap<(Of, u32, u64), Times>,
     key_classes: HashMap<u32, HashMap<u64, String>>,
     ran: HashMap<u32, Buckets>,
@@ -106,11 +108,11 @@ impl Observed {
             .iter()
             .map(|class| vec![Buckets::of_events(); class.event_classes.len()])
             .collect();
-        let (mut first, mut last, mut all) = (None, Nanos(i64::MIN), 0_u64);
+        let mut all = 0_u64;
         let mut events = chosen.events();
         while let Some(event) = events.next_event() {
             let is_chosen = (chosen.contains)(&event);
-            gathering.begin = first.unwrap_or(event.time);
+            gathering.begin = gathering.extent.begin().unwrap_or(event.time);
             facts.tell(&event, |kinds, at, fact| {
                 // Who is who is known from events that are not chosen, too.
                 if is_chosen || matches!(fact, Fact::Belongs { .. }) {
@@ -120,16 +122,15 @@ impl Observed {
                 }
             });
             if is_chosen {
-                first.get_or_insert(event.time);
+                gathering.extent.add_events(event.time, event.time);
                 count(&mut counts, &event, all);
-                last = last.max(event.time);
                 all += 1;
             }
         }
-        deriver.finish(facts.kinds(), Some(last), &mut gathering);
+        let extent = gathering.extent.until(chosen.interval.end);
+        deriver.finish(facts.kinds(), extent.end(), &mut gathering);
         let inside = events.damage();
-        let begin = first.unwrap_or(Nanos(0));
-        let seconds = last.since(begin).max(0) as f64 / 1e9;
+        let seconds = extent.nanos() as f64 / 1e9;
         let lost = match (is_lossy, damage.is_empty()) {
             (false, _) => 0,
             (true, true) => chosen.lost_count(),
@@ -232,6 +233,7 @@ impl DerivedSink for Gathering {
     type Event = ();
 
     fn span(&mut self, kinds: &Kinds, span: &DerivedSpan) {
+        self.extent.add_span(span);
         let (kind, duration_ns) = (span.kind, span.duration_ns().unwrap_or(0));
         match (span.status, span.begin.and_then(|begin| begin.edge.key)) {
             (SpanStatus::Unfinished | SpanStatus::Orphan, _) => {}

@@ -94,11 +94,18 @@ pub(super) fn named_thread(chosen: &Chosen<'_>, thread: &str) -> Result<NamedThr
     let number = thread.parse::<u32>().ok();
     let mut seen: BTreeMap<u32, (Nanos, Nanos)> = BTreeMap::new();
     let mut see = |tid: u32, time: Nanos| {
-        seen.entry(tid).or_insert((time, time)).1 = time;
+        let last = &mut seen.entry(tid).or_insert((time, time)).1;
+        *last = time.max(*last);
     };
     let mut events = chosen.source.events_in(Interval { begin: None, ..chosen.interval });
     while let Some(event) = events.next_event() {
-        let at = facts.of(&event, |_, fact| match fact {
+        let at = facts.of(&event, |at, fact| match fact {
+            Fact::Whole { .. } => {
+                if let Some(writer) = at.writer {
+                    see(writer.tid, event.time);
+                    see(writer.tid, fact.lasts_until(at));
+                }
+            }
             Fact::Switch { from, to, .. } => {
                 see(from, event.time);
                 see(to, event.time);
@@ -203,7 +210,8 @@ fn pass(
             }
         });
     }
-    deriver.finish(facts.kinds(), Some(finding.last), &mut finding);
+    let ended = deriver.ended(Some(finding.last));
+    deriver.finish(facts.kinds(), ended, &mut finding);
     Spans { found: finding.sorted(), quality, damage: events.damage() }
 }
 

@@ -10,6 +10,7 @@ use lateralis_model::role::PHASE;
 use lateralis_model::{
     ColumnRequest, Damage, Interval, Look, Loss, Quality, Seen, Source, StreamIndex, Wanted,
 };
+use lateralis_semantics::Extent;
 use lateralis_units::Nanos;
 
 use super::build::{Builder, Holds, TooLong};
@@ -17,6 +18,7 @@ use super::opened::Opened;
 use super::shape::Described;
 use super::{BATCH_ROWS, Scan, StoreError, Table, derived, lanes};
 use crate::Recording;
+use crate::facts::Facts;
 
 /// A table that is made at once, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +130,7 @@ impl Small {
             Self::Recordings => &[
                 ("format", Word, "", "format of the trace"),
                 ("begin_ts", Int, "ns", "its first event"),
-                ("end_ts", Int, "ns", "its last event"),
+                ("end_ts", Int, "ns", "its last event, or the last end of a complete span"),
                 ("streams", Int, "", "number of streams"),
                 ("is_damaged", Bool, "", "whether anything in it could not be read"),
                 ("loses_events", Bool, "", "whether the producer counted lost events"),
@@ -626,13 +628,17 @@ fn scan_here(
 
 fn recording_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     let source = &opened.recording.source;
-    let mut ends: BTreeMap<u32, (Nanos, Nanos)> = BTreeMap::new();
+    let mut extents: BTreeMap<u32, Extent> = BTreeMap::new();
     let mut see = |stream: StreamIndex, first: Nanos, last: Nanos| {
-        let seen = ends.entry(stream.0).or_insert((first, last));
-        *seen = (seen.0.min(first), seen.1.max(last));
+        extents.entry(stream.0).or_default().add_events(first, last);
     };
-    let inner = source.survey(&|_, _| Look::Ends, &mut |seen| match seen {
-        Seen::Event(event) => see(event.stream, event.time, event.time),
+    let meaning = Facts::new(opened.annotated(), &opened.recording.streams);
+    let look = |stream_class, class| match meaning.has_wholes(stream_class, class) {
+        true => Look::Whole,
+        false => Look::Ends,
+    };
+    let inner = source.survey(&look, &mut |seen| match seen {
+        Seen::Event(event) => see(event.stream, event.time, meaning.end_of(event)),
         Seen::Ends { stream, first, last, .. } => see(stream, first, last),
         Seen::Times { stream, times, .. } => {
             times.iter().for_each(|time| see(stream, *time, *time))
@@ -643,12 +649,14 @@ fn recording_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
         let traces = source.parts().get(group.traces.clone()).unwrap_or_default();
         let mut formats: Vec<&str> = traces.iter().map(|trace| trace.source.format()).collect();
         formats.dedup();
-        // From its first to its last event; packets can begin earlier and end later.
-        let of_events = || ends.iter().filter(|(of, _)| group.streams.contains(of));
+        // Packets can begin earlier and end later.
+        let of_events = || {
+            extents.iter().filter(|(of, _)| group.streams.contains(of)).map(|(_, extent)| extent)
+        };
         let intervals = || traces.iter().map(|trace| trace.source.interval());
-        let begin = of_events().map(|(_, ends)| ends.0).min();
+        let begin = of_events().filter_map(Extent::begin).min();
         let begin = begin.or_else(|| intervals().filter_map(|of| of.begin).min());
-        let end = of_events().map(|(_, ends)| ends.1).max();
+        let end = of_events().filter_map(Extent::end).max();
         let end = end.or_else(|| intervals().filter_map(|of| of.end).max());
         let lost = |loss: &Loss| group.streams.contains(&loss.stream.0) && loss.count != Some(0);
         let all = source.damage().iter().chain(&inner);

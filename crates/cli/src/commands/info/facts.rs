@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
 use lateralis_model::{Damage, Event, Look, Seen, Source, StreamIndex, Writer};
+use lateralis_semantics::Extent;
 use lateralis_traces::{Part, Tie};
 use lateralis_units::Nanos;
 use serde::{Serialize, Serializer};
@@ -14,6 +15,7 @@ use crate::beyond;
 use crate::output::JSON_VERSION;
 use crate::selection::Selection;
 use lateralis_store::Recording;
+use lateralis_store::facts::Facts as Meaning;
 
 /// Events of the tracer about itself.
 const INTERNAL: &str = "lateralis:";
@@ -86,6 +88,8 @@ impl Serialize for Told<'_> {
 pub struct Facts {
     /// All events.
     pub total: Tally,
+    /// From the beginning to the end.
+    pub extent: Extent,
     /// Events of the tracer about itself, in `total` too.
     pub internal: u64,
     /// Events by stream.
@@ -125,8 +129,11 @@ impl Facts {
         let name = |stream: u32, class: u32| {
             trace.stream_classes[stream as usize].event_classes[class as usize].name.as_str()
         };
+        let meaning = Meaning::new(&recording.annotated(), &recording.streams);
         let look = |stream, class| match name(stream, class) {
             PROCESS_EVENT | THREAD_NAME_EVENT => Look::Whole,
+            // They may end after the last event.
+            _ if meaning.has_wholes(stream, class) => Look::Whole,
             _ => Look::Ends,
         };
         // Counts need no order of time, and few events tell more than when they were.
@@ -141,6 +148,7 @@ impl Facts {
                 facts.streams[event.stream.0 as usize].add(event.time);
                 let class = event.class_index as usize;
                 classes[event.stream_class_index as usize][class].add(event.time);
+                facts.extent.reach(meaning.end_of(event));
                 facts.thread(event);
             }
             Seen::Times { stream, stream_class, class, times } => {
@@ -175,6 +183,10 @@ impl Facts {
                 facts.class(&class.name, tally);
             }
         }
+        if let (Some(first), Some(last)) = (facts.total.first, facts.total.last) {
+            facts.extent.add_events(first, last);
+        }
+        facts.extent = facts.extent.until(selection.interval().end);
         facts.damage = recording.all_damage(inside);
         facts.times_beyond = beyond::count(recording, facts.total.first, facts.total.last);
         facts
@@ -276,8 +288,9 @@ impl Facts {
             "clocks": clocks,
             "events_total": self.total.count,
             "events_internal": self.internal,
-            "first_ns": nanos(self.total.first),
-            "last_ns": nanos(self.total.last),
+            "first_ns": nanos(self.extent.begin()),
+            "last_ns": nanos(self.extent.end()),
+            "duration_ns": self.extent.nanos(),
             "times_beyond": self.times_beyond,
             "streams": null,
             // As they are written: see `Document`.

@@ -53,8 +53,8 @@ fn head(recording: &Recording, facts: &Facts) -> Page {
     if let Some(host) = text("hostname").or_else(|| text("host")) {
         line(&mut page, "machine", host);
     }
-    if let (Some(first), Some(last)) = (facts.total.first, facts.total.last) {
-        let length = values::time(last.since(first).max(0) as u64);
+    if let (Some(first), Some(last)) = (facts.extent.begin(), facts.extent.end()) {
+        let length = values::time(facts.extent.nanos().unsigned_abs());
         if has_time(recording) {
             line(
                 &mut page,
@@ -260,7 +260,7 @@ fn streams(page: &mut Page, recording: &Recording, facts: &Facts) {
 fn events(page: &mut Page, facts: &Facts) {
     let mut table =
         Table::new(&[("name", Align::Left), ("count", Align::Right), ("rate", Align::Right)]);
-    let over = facts.total.span_nanos();
+    let over = facts.extent.nanos();
     let mut classes: Vec<(&String, &Tally)> = facts.classes.iter().collect();
     classes.sort_by_key(|(name, tally)| (std::cmp::Reverse(tally.count), name.as_str()));
     for (name, tally) in classes.iter().take(ROWS) {

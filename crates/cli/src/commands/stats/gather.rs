@@ -12,7 +12,7 @@ use lateralis_model::{
 use lateralis_pleco::schema::Statistic;
 use lateralis_semantics::kernel::KernelEvents;
 use lateralis_semantics::{
-    ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, ThreadStateInterval,
+    ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Extent, Known, ThreadStateInterval,
 };
 use lateralis_store::facts::{At, Edges, Fact, Facts, Kinds, Owner, Sink, Visited};
 use lateralis_store::{Counted, Recording, last_seen};
@@ -130,6 +130,8 @@ pub struct Statistics {
     is_cut: bool,
     /// When the first event happened.
     begin: Nanos,
+    /// From the beginning to the end of what was chosen.
+    extent: Extent,
     asked: Asked,
 }
 
@@ -190,6 +192,7 @@ impl Statistics {
             let mut statistics =
                 Self::new(recording, facts, KernelEvents::default(), gaps, chosen, begin, asked);
             let inside = statistics.survey(recording, selection);
+            statistics.set_extent(chosen.end);
             return (statistics, inside);
         }
         let mut events = source.events_in(chosen);
@@ -211,6 +214,7 @@ impl Statistics {
         }
         let end = chosen.end.map_or(end, |chosen| chosen.min(end));
         statistics.finish(&mut deriver, end);
+        statistics.set_extent(chosen.end);
         let inside = events.damage();
         drop(events);
         (statistics, inside)
@@ -245,6 +249,7 @@ impl Statistics {
             is_cut: recording.is_cut(chosen).0,
             gaps,
             begin,
+            extent: Extent::default(),
             asked,
         }
     }
@@ -267,8 +272,19 @@ impl Statistics {
         Deriver::new(&self.facts, known)
     }
 
+    /// All events have been counted, of this time at most.
+    fn set_extent(&mut self, chosen_end: Option<Nanos>) {
+        let total = &self.rates.total;
+        if let (Some(first), Some(last)) = (total.first, total.last) {
+            self.extent.add_events(first, last);
+        }
+        self.extent = self.extent.until(chosen_end);
+        self.rates.finish(&self.extent);
+    }
+
     /// The last event happened then.
-    fn finish(&mut self, deriver: &mut Deriver<()>, end: Nanos) {
+    fn finish(&mut self, deriver: &mut Deriver<()>, last: Nanos) {
+        let end = deriver.ended(Some(last)).unwrap_or(last);
         let facts = std::mem::take(&mut self.facts);
         deriver.finish(facts.kinds(), Some(end), self);
         self.facts = facts;
@@ -371,6 +387,7 @@ impl Statistics {
         self.rates = rates.into_inner().unwrap_or_else(PoisonError::into_inner);
         let end = self.rates.total.last.map_or(begin, |last| last.max(begin));
         self.finish(&mut deriver, end);
+        self.set_extent(None);
         match visited {
             Visited::Whole(inside) if !deriver.is_disordered() => Some(inside),
             Visited::Whole(_) | Visited::Disordered => None,
@@ -595,6 +612,7 @@ impl DerivedSink for Statistics {
     }
 
     fn span(&mut self, _: &Kinds, span: &DerivedSpan) {
+        self.extent.add_span(span);
         self.spans.span(span);
     }
 

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use lateralis_analysis::{Gaps, Numbering, Rhythm, Silence, Tally};
 use lateralis_model::role::FILTERED;
 use lateralis_model::{Quality, Trace};
+use lateralis_semantics::Extent;
 use lateralis_units::Nanos;
 use serde_json::Value;
 
@@ -60,6 +61,8 @@ pub struct Rates {
     cpu_beats: Vec<Beats>,
     /// All events.
     pub total: Tally,
+    /// Nanoseconds that rates are over: the recorded time.
+    over_nanos: i64,
     /// Events of the tracer about itself where classes are not counted one by one.
     own: u64,
     /// Events of CPUs that are not counted separately.
@@ -99,6 +102,7 @@ impl Rates {
             cpus: Numbering::default(),
             cpu_beats: Vec::new(),
             total: Tally::default(),
+            over_nanos: 0,
             own: 0,
             left_out: 0,
         }
@@ -175,9 +179,14 @@ impl Rates {
         }
     }
 
-    /// Nanoseconds from the first to the last event.
+    /// Nanoseconds from the beginning to the end of what was counted, once that is known.
     pub fn span_nanos(&self) -> i64 {
-        self.total.span_nanos()
+        self.over_nanos
+    }
+
+    /// All has been counted, and lasts from here to there.
+    pub fn finish(&mut self, extent: &Extent) {
+        self.over_nanos = extent.nanos();
     }
 
     /// Counts events of a class that are in the total and in no class, if the tracer wrote them about

@@ -55,7 +55,10 @@ pub fn rows(
     let mut ended = None;
     while let Some(event) = events.next_event() {
         ended = ended.max(Some(event.time));
-        let at = facts.of(&event, |at, fact| doubts.see(at, &fact, gaps));
+        let at = facts.of(&event, |at, fact| {
+            ended = ended.max(Some(fact.lasts_until(at)));
+            doubts.see(at, &fact, gaps);
+        });
         if !kernel.wants(event.stream_class_index, event.class_index) {
             continue;
         }

@@ -160,6 +160,7 @@ fn derive<S: DerivedSink<Event = ()>>(
         damage.extend(events.damage());
     }
     if !sink.is_enough() {
+        let ended = deriver.ended(ended);
         deriver.finish(facts.kinds(), ended, sink);
     }
 }
