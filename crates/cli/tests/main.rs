@@ -6,6 +6,7 @@
 mod absurd_times;
 mod branches;
 mod choosing;
+mod clock_identity;
 mod conventions;
 mod damage;
 mod diff;

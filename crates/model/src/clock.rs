@@ -18,13 +18,19 @@ const NANOS_AT_A_TIME: usize = 64;
 pub struct Clock {
     /// Name in the trace.
     pub name: String,
-    /// Identity, where it has one: two traces with the same may be compared.
+    /// Identity, where it is a UUID: see [`Clock::is_same_clock`].
     pub uuid: Option<Uuid>,
+    /// Identity, where it is any other text.
+    pub uid: Option<String>,
+    /// The namespace of its name and identity.
+    pub namespace: Option<String>,
     /// Free text.
     pub description: String,
     /// Whether the time line begins at 1970-01-01T00:00:00Z by the producer's
     /// own word.
     pub unix_epoch: bool,
+    /// The origin of its time line, if that is another one with an identity.
+    pub origin: Option<ClockOrigin>,
     /// Uncertainty in ticks, 0 where nothing was said.
     pub precision: u64,
     frequency: u64,
@@ -39,6 +45,17 @@ pub struct Clock {
     /// At 1 GHz: readings below this only need an addition to `base_nanos`, whose
     /// sum fits; else 0.
     plain_below: u64,
+}
+
+/// Identity of an origin of time lines other than 1970 ([CTF2 clock-class], `origin`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClockOrigin {
+    /// Namespace of name and identity.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uid: String,
 }
 
 /// Where a second of a clock begins: see [`Clock::nanos_near`].
@@ -73,6 +90,9 @@ impl Clock {
         Self {
             name: name.to_owned(),
             uuid: None,
+            uid: None,
+            namespace: None,
+            origin: None,
             description: String::new(),
             unix_epoch: false,
             precision: 0,
@@ -152,9 +172,30 @@ impl Clock {
     /// This clock with the frequency and the offset of another.
     #[must_use]
     pub fn converted_like(&self, other: &Self) -> Self {
-        let (name, uuid, unix_epoch) = (self.name.clone(), self.uuid, self.unix_epoch);
-        let (description, precision) = (self.description.clone(), self.precision);
-        Self { name, uuid, unix_epoch, description, precision, ..other.clone() }
+        Self {
+            frequency: other.frequency,
+            offset_seconds: other.offset_seconds,
+            offset_ticks: other.offset_ticks,
+            base_nanos: other.base_nanos,
+            inverse: other.inverse,
+            nanos_per_tick: other.nanos_per_tick,
+            plain_below: other.plain_below,
+            ..self.clone()
+        }
+    }
+
+    /// Whether it can be recognised in another trace.
+    #[must_use]
+    pub fn has_identity(&self) -> bool {
+        self.uuid.is_some() || self.uid.is_some()
+    }
+
+    /// Whether both are one clock by their identities: namespace, name and identity are equal.
+    #[must_use]
+    pub fn is_same_clock(&self, other: &Self) -> bool {
+        self.has_identity()
+            && (self.uuid, &self.uid, &self.namespace, &self.name)
+                == (other.uuid, &other.uid, &other.namespace, &other.name)
     }
 
     /// The reading as nanoseconds from the origin, rounded down; saturates at the

@@ -45,7 +45,7 @@ pub use class::{
     IntegerClass, KERNEL_SCOPE, Label, MONOTONIC_OFFSET, Member, Origin, Range, SCOPE_MACHINE,
     SCOPE_PROGRAMS, StreamClass, Trace, Uuid,
 };
-pub use clock::{Clock, Second};
+pub use clock::{Clock, ClockOrigin, Second};
 pub use columns::{
     ClassBatch, Column, ColumnBatch, ColumnRequest, Leaf, Lists, PartSummary, Place, Places, Scope,
     Spans, TooLong, Want, Wanted, leaves,

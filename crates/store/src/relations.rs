@@ -154,6 +154,7 @@ fn put(
         u64::try_from(ticks).unwrap_or(u64::MAX)
     });
     clock.unix_epoch = reference.clock.unix_epoch;
+    clock.origin.clone_from(&reference.clock.origin);
     // By what is loosest on the way to that line.
     let by = on.map_or(by, |on| on.by.max(by));
     let placed = PutOn { line: reference.line().to_owned(), by, error_ns };
@@ -184,6 +185,7 @@ fn fitted(lines: &Lines, theirs: &Clock, covered: Interval) -> Option<(Clock, u6
     let mut clock =
         Clock::new(&theirs.name, frequency, offset_s, i64::try_from(offset_ticks).ok()?);
     (clock.uuid, clock.description) = (theirs.uuid, theirs.description.clone());
+    (clock.uid, clock.namespace) = (theirs.uid.clone(), theirs.namespace.clone());
     let off = |at: i64| {
         let (least, most) = lines.at(at);
         let taken = clock.nanos(theirs.ticks(Nanos(at))).0;

@@ -67,10 +67,16 @@ impl TimeLines {
 /// What is to be told of recordings that only the date relates. How far apart two clocks may be at
 /// most is in the tables, of each span and message.
 fn loose(path: &str, other: &str, tie: Option<Tie>) -> Option<String> {
-    let is_loose = |tie: &Tie| tie.relation == Relation::Epoch && tie.error_ns.is_none();
-    tie.filter(is_loose).map(|_| {
+    let is_loose = |tie: &Tie| {
+        matches!(tie.relation, Relation::Epoch | Relation::Origin) && tie.error_ns.is_none()
+    };
+    tie.filter(is_loose).map(|tie| {
+        let by = match tie.relation {
+            Relation::Origin => "a common origin",
+            _ => "the date",
+        };
         format!(
-            "{path}: only the date relates its clock to that of {other}, and nobody knows how far \
+            "{path}: only {by} relates its clock to that of {other}, and nobody knows how far \
              apart they are: what is joined between them has no certain length"
         )
     })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How the clocks of several traces relate, and how far their times may be apart.
 //!
-//! * The same counter of one boot of a machine, by UUID and name: [`Relation::Same`]. Where
+//! * The same counter of one boot of a machine, by namespace, name and identity: [`Relation::Same`]. Where
 //!   one conversion to nanoseconds serves both, their times are not apart at all.
 //! * Somebody has put the times of one on the time line of the other, by what both machines saw of
 //!   each other: [`Relation::Exchange`], [`Relation::Messages`]. See [`PutOn`].
@@ -9,6 +9,7 @@
 //!   both state as their precision.
 //! * Both count from 1970, on two machines: the same, and nobody knows how far apart, for
 //!   how well the machines agree is in no trace.
+//! * Both count from one origin that is not 1970: [`Relation::Origin`], and as far apart.
 //! * Others: [`Relation::Unrelated`].
 //!
 //! A trace converts ticks as its own recorder measured the clock. Two recorders measure
@@ -31,12 +32,14 @@ pub enum Relation {
     Messages,
     /// Both count from 1970-01-01T00:00:00Z.
     Epoch,
+    /// Both count from another origin, by its identity.
+    Origin,
     /// Their times cannot be compared.
     Unrelated,
 }
 
 impl Relation {
-    /// `same`, `epoch`, `unrelated`.
+    /// `same`, `exchange`, `messages`, `epoch`, `origin`, `unrelated`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,6 +47,7 @@ impl Relation {
             Self::Exchange => "exchange",
             Self::Messages => "messages",
             Self::Epoch => "epoch",
+            Self::Origin => "origin",
             Self::Unrelated => "unrelated",
         }
     }
@@ -138,7 +142,7 @@ impl TimeBase {
         let classes = trace.stream_classes.iter().zip(0..);
         let bases = classes.filter_map(|(class, number)| {
             let index = class.clock?;
-            let clock = trace.clocks.get(index).filter(|clock| clock.uuid.is_some())?;
+            let clock = trace.clocks.get(index).filter(|clock| clock.has_identity())?;
             let environment = trace.environment_of(number);
             let value = |name: &str| environment.iter().find(|(key, _)| key == name)?.1.as_text();
             let host = ["hostname", "host"].into_iter().find_map(value).map(str::to_owned);
@@ -152,8 +156,12 @@ impl TimeBase {
     /// A clock of which there is no trace.
     #[must_use]
     pub fn of_clock(clock: Clock, place: &str) -> Self {
-        let own_line =
-            clock.uuid.map_or_else(|| place.to_owned(), |uuid| format!("{uuid} {}", clock.name));
+        let own_line = match (&clock.uuid, &clock.uid, &clock.namespace) {
+            (Some(uuid), _, None) => format!("{uuid} {}", clock.name),
+            (None, None, _) => place.to_owned(),
+            // Quoted, so that no two of them read alike.
+            (uuid, uid, namespace) => format!("{namespace:?} {uuid:?} {uid:?} {}", clock.name),
+        };
         let interval = Interval::default();
         Self { clock, own_line, placed: None, index: 0, host: None, interval }
     }
@@ -181,10 +189,7 @@ impl TimeBase {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let (a, b) = (&self.clock, &other.clock);
-        a.uuid.is_some()
-            && a.uuid == b.uuid
-            && a.name == b.name
-            && a.frequency().abs_diff(b.frequency()) <= a.frequency() / 1000
+        a.is_same_clock(b) && a.frequency().abs_diff(b.frequency()) <= a.frequency() / 1000
     }
 
     /// Whether both are of one machine: they read one counter, or what they say of their machine is no other.
@@ -198,7 +203,9 @@ impl TimeBase {
             return false;
         }
         let (a, b) = (&self.clock, &other.clock);
-        let is_other_boot = a.name == b.name && a.uuid.is_some() && b.uuid.is_some();
+        let is_other_boot = (&a.namespace, &a.name) == (&b.namespace, &b.name)
+            && a.has_identity()
+            && b.has_identity();
         !(is_other_boot && a.unix_epoch && b.unix_epoch && self.overlaps(other))
     }
 
@@ -222,13 +229,16 @@ impl TimeBase {
             let error_ns = Some(error(self).saturating_add(error(other)));
             return Tie { relation, error_ns };
         }
-        if !self.clock.unix_epoch || !other.clock.unix_epoch {
-            return Tie { relation: Relation::Unrelated, error_ns: None };
-        }
+        let origins = [&self.clock.origin, &other.clock.origin];
+        let relation = match (self.clock.unix_epoch && other.clock.unix_epoch, origins) {
+            (true, _) => Relation::Epoch,
+            (false, [Some(a), Some(b)]) if a == b => Relation::Origin,
+            _ => return Tie { relation: Relation::Unrelated, error_ns: None },
+        };
         let one_host = self.host.is_some() && self.host == other.host;
         let stated = self.clock.precision_ns().zip(other.clock.precision_ns());
         let error_ns = stated.filter(|_| one_host).map(|(a, b)| a.saturating_add(b));
-        Tie { relation: Relation::Epoch, error_ns }
+        Tie { relation, error_ns }
     }
 
     /// How far two conversions of one counter are apart at most while any of both traces

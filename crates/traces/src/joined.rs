@@ -139,7 +139,7 @@ impl Joined {
             let mut own = TimeBase::of(source.as_ref(), place);
             if let Some(base) = &own {
                 // Without an identity there is nothing to look for among many traces.
-                let mut known = self.bases.iter().flatten().filter(|_| base.clock.uuid.is_some());
+                let mut known = self.bases.iter().flatten().filter(|_| base.clock.has_identity());
                 let first = known.find(|known| known.is_same(base));
                 if first.is_some_and(|first| clocks::take(source.as_mut(), base, first)) {
                     own = TimeBase::of(source.as_ref(), place);

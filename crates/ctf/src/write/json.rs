@@ -32,11 +32,23 @@ pub(super) fn metadata(of: &Described<'_>, sink: &mut dyn Sink) -> io::Result<St
         if !clock.description.is_empty() {
             let _ = write!(text, ",\"description\":{}", quote(&clock.description));
         }
+        if let Some(namespace) = &clock.namespace {
+            let _ = write!(text, ",\"namespace\":{}", quote(namespace));
+        }
         if let Some(uuid) = clock.uuid {
             let _ = write!(text, ",\"uid\":\"{uuid}\"");
+        } else if let Some(uid) = &clock.uid {
+            let _ = write!(text, ",\"uid\":{}", quote(uid));
         }
         if clock.unix_epoch {
             text.push_str(",\"origin\":\"unix-epoch\"");
+        } else if let Some(origin) = &clock.origin {
+            text.push_str(",\"origin\":{");
+            if let Some(namespace) = &origin.namespace {
+                let _ = write!(text, "\"namespace\":{},", quote(namespace));
+            }
+            let _ =
+                write!(text, "\"name\":{},\"uid\":{}}}", quote(&origin.name), quote(&origin.uid));
         }
         fragment(&mut out, &text);
     }

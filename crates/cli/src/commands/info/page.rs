@@ -99,6 +99,7 @@ fn tied(tie: Option<Tie>) -> String {
         Some(Tie { relation: Relation::Exchange, .. }) => "related to the first by clock exchanges",
         Some(Tie { relation: Relation::Messages, .. }) => "related to the first by messages",
         Some(Tie { relation: Relation::Epoch, .. }) => "related to the first by the date",
+        Some(Tie { relation: Relation::Origin, .. }) => "related to the first by a common origin",
         Some(Tie { relation: Relation::Unrelated, .. }) => "its clock is not related to the first",
     };
     match tie.and_then(|tie| tie.error_ns) {

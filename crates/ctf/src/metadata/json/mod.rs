@@ -12,7 +12,7 @@ mod tidied;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lateralis_model::{Attribute, Clock, EnvValue, Uuid};
+use lateralis_model::{Attribute, Clock, ClockOrigin, EnvValue, Uuid};
 use serde_json::{Map, Value};
 
 use super::field::{
@@ -170,7 +170,12 @@ impl Reader {
         let name = text_of(fragment, "name").unwrap_or_else(|| id.clone());
         let mut clock = Clock::new(&name, frequency, within(seconds)?, within(cycles)?);
         clock.description = text_of(fragment, "description").unwrap_or_default();
-        clock.uuid = fragment.get("uid").or_else(|| fragment.get("uuid")).and_then(uuid_value);
+        let uid = fragment.get("uid").or_else(|| fragment.get("uuid"));
+        clock.uuid = uid.and_then(uuid_value);
+        // A UUID has several spellings, any other text is itself.
+        clock.uid = uid.filter(|_| clock.uuid.is_none()).and_then(Value::as_str).map(str::to_owned);
+        clock.namespace = text_of(fragment, "namespace");
+        clock.origin = fragment.get("origin").and_then(Value::as_object).and_then(origin);
         clock.precision = number_of(fragment, "precision", 0)?;
         clock.unix_epoch = fragment.get("origin").and_then(Value::as_str) == Some("unix-epoch")
             || fragment.get("origin-is-unix-epoch").and_then(Value::as_bool) == Some(true);
@@ -182,8 +187,17 @@ impl Reader {
         if self.clock_ids.contains_key(&id) {
             return Err(format!("clock class `{}` is declared twice", brief(&id)));
         }
-        self.clock_ids.insert(id, self.trace.clocks.len());
-        self.trace.clocks.push(clock);
+        // Two clock classes with one identity are one clock, unless what they state of it differs.
+        let is_same = |known: &Clock| {
+            known.is_same_clock(&clock)
+                && known.converts_like(&clock)
+                && known.precision == clock.precision
+        };
+        let known = self.trace.clocks.iter().take(CLOCKS_COMPARED).position(is_same);
+        self.clock_ids.insert(id, known.unwrap_or(self.trace.clocks.len()));
+        if known.is_none() {
+            self.trace.clocks.push(clock);
+        }
         Ok(())
     }
 
@@ -412,6 +426,18 @@ fn scope_of(key: &str) -> Option<Scope> {
         "specific-context-field-class" => Scope::EventContext,
         "payload-field-class" => Scope::Payload,
         _ => return None,
+    })
+}
+
+/// Clock classes that others are compared with; hostile metadata may have any number.
+const CLOCKS_COMPARED: usize = 64;
+
+/// The identity of an origin other than 1970; `None` if it has none.
+fn origin(object: &Object) -> Option<ClockOrigin> {
+    Some(ClockOrigin {
+        namespace: text_of(object, "namespace"),
+        name: text_of(object, "name")?,
+        uid: text_of(object, "uid")?,
     })
 }
 
