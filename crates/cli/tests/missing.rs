@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::place::Place;
+use crate::view::client::Viewer;
 
 /// A recording of so many writes.
 fn recorded(place: &Place, options: &[&str]) -> Value {
@@ -402,6 +403,19 @@ fn events_that_were_off_are_known_to_every_reader() {
     let classes = qualities("classes", "class");
     assert_eq!(classes["io:READ"], "exact");
     assert_eq!(classes["io:READ_DONE"], "lower_bound");
+    // The page.
+    let viewer = Viewer::start(&place, &["out"]);
+    let open = viewer.page().ask("open", json!({}));
+    assert_eq!(open["recordings"][0]["quality"], "lower_bound");
+    for application in open["applications"].as_array().expect("applications") {
+        assert_eq!(application["quality"], "lower_bound", "{application}");
+    }
+    let is_read = |class: &&Value| class["subsystem"] == "io" && class["name"] == "READ";
+    let read = open["classes"].as_array().expect("classes").iter().find(is_read);
+    assert_eq!(read.expect("io:READ")["quality"], "exact");
+    let counted = viewer.page().ask("stats", json!({ "filter": 0 }));
+    assert_eq!(counted["events"]["quality"], stats["quality"]["sums"]);
+    assert_eq!(counted["events"]["quality"], "lower_bound");
 }
 
 /// The same where they were on before and behind.

@@ -16,7 +16,7 @@ pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
     let losses = recording.source.losses();
     let is_lossy = losses.iter().any(is_real)
         || !recording.source.damage().is_empty()
-        || !recording.filtered.is_empty();
+        || !left_out(recording).is_empty();
     let quality = if is_lossy { "lower_bound" } else { "exact" };
     let mut clocks = recording.source.trace().clocks.iter().map(Clock::frequency);
     let ticks_hz = clocks.next().filter(|hz| clocks.all(|other| other == *hz));
@@ -30,6 +30,11 @@ pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
     recording.paths.iter().map(of).collect()
 }
 
+/// Classes of which events were left out, some or all, in order: as `lat stats` and the tables take them.
+pub fn left_out(recording: &Recording) -> Vec<String> {
+    recording.filtered.union(&recording.disabled).cloned().collect()
+}
+
 /// Losses and damage, in lists and on their lanes.
 pub fn missing(
     recording: &Recording,
@@ -38,7 +43,7 @@ pub fn missing(
     meta: &mut Meta,
     builder: &mut Builder,
 ) {
-    meta.filtered = recording.filtered.iter().cloned().collect();
+    meta.filtered = left_out(recording);
     let (origin, end) = (meta.origin, meta.end);
     let since =
         |time: i64| u64::try_from(i128::from(time) - i128::from(origin)).unwrap_or(0).min(end);
