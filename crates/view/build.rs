@@ -47,10 +47,11 @@ fn embed(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
 /// A number of the sources of whatever has a part in an index: one that others have made may say
 /// something else of the same trace.
 fn readers(manifest: &Path) -> u64 {
-    const READERS: [&str; 11] = [
+    const READERS: [&str; 12] = [
         "view",
         "lanes",
         "store",
+        "semantics",
         "analysis",
         "traces",
         "ctf",

@@ -6,9 +6,6 @@ use lateralis_units::Nanos;
 
 use crate::occupancy::Occupant;
 
-/// Contradictions that are kept; the others are counted.
-const KEPT_MAX: usize = 100;
-
 /// What two events say that cannot both be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContradictionKind {
@@ -37,33 +34,4 @@ pub struct Contradiction {
     pub end: Nanos,
     /// What it is.
     pub kind: ContradictionKind,
-}
-
-/// All contradictions of a recording: their number, and the first [`KEPT_MAX`].
-#[derive(Debug, Clone, Default)]
-pub struct Contradictions {
-    count: u64,
-    kept: Vec<Contradiction>,
-}
-
-impl Contradictions {
-    /// Adds one.
-    pub(crate) fn push(&mut self, contradiction: Contradiction) {
-        self.count += 1;
-        if self.kept.len() < KEPT_MAX {
-            self.kept.push(contradiction);
-        }
-    }
-
-    /// Number of them.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The first of them, in the order in which they were found.
-    #[must_use]
-    pub fn kept(&self) -> &[Contradiction] {
-        &self.kept
-    }
 }

@@ -46,7 +46,7 @@ mod wholes;
 
 pub use censored::Censored;
 pub use certainty::{Joined, SpanCertainty};
-pub use contradictions::{Contradiction, ContradictionKind, Contradictions};
+pub use contradictions::{Contradiction, ContradictionKind};
 pub use durations::{Distribution, Durations, mean, stddev};
 pub use early::{Arrival, Early};
 pub use flows::{Flow, Flows};

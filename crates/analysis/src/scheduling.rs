@@ -4,7 +4,7 @@
 
 use lateralis_units::Nanos;
 
-use crate::contradictions::{Contradiction, ContradictionKind, Contradictions};
+use crate::contradictions::{Contradiction, ContradictionKind};
 use crate::occupancy::{Occupancy, Occupant, Stretch, Switch};
 use crate::thread_states::{Comes, GoesInto, Leaves, ThreadInterval, ThreadState, ThreadStates};
 use crate::{Gaps, ThreadTotals, Utilisation};
@@ -18,8 +18,6 @@ pub struct ScheduleSums {
     pub threads: ThreadTotals,
     /// Wake-ups of threads that were awake.
     pub needless_wakes: u64,
-    /// Where switches contradict each other.
-    pub contradictions: Contradictions,
 }
 
 /// Follows threads and processors through switches and wake-ups, in the order of time.
@@ -34,6 +32,8 @@ pub struct Scheduling {
     sums: Option<Box<ScheduleSums>>,
     /// Stretches of threads that were not taken yet.
     ended: Vec<ThreadInterval>,
+    /// Contradictions that were not taken yet.
+    contradictions: Vec<Contradiction>,
 }
 
 impl Scheduling {
@@ -45,7 +45,6 @@ impl Scheduling {
             utilisation: Utilisation::new(begin, buckets),
             threads: ThreadTotals::default(),
             needless_wakes: 0,
-            contradictions: Contradictions::default(),
         };
         Self {
             occupancy: Occupancy::new(begin, gaps.clone()),
@@ -53,6 +52,7 @@ impl Scheduling {
             cpu_count: 0,
             sums: buckets.map(|buckets| Box::new(sums(buckets))),
             ended: Vec::new(),
+            contradictions: Vec::new(),
         }
     }
 
@@ -77,6 +77,11 @@ impl Scheduling {
     /// Stretches of threads that have ended since this was asked last, in the order of their ends.
     pub fn take(&mut self) -> impl Iterator<Item = ThreadInterval> + '_ {
         self.ended.drain(..)
+    }
+
+    /// Contradictions found since this was asked last.
+    pub fn take_contradictions(&mut self) -> impl Iterator<Item = Contradiction> + '_ {
+        self.contradictions.drain(..)
     }
 
     /// Something happened on a processor.
@@ -114,12 +119,12 @@ impl Scheduling {
         self.appear(cpu, time);
         let came = self.occupancy.occupant(cpu);
         let mut stretch = self.occupancy.switch(*switch);
-        if let (Some([came, left]), Some(sums)) = (stretch.missing, &mut self.sums)
+        if let Some([came, left]) = stretch.missing
             && !self.occupancy.has_gap(&stretch)
         {
             let Stretch { begin, end, .. } = stretch;
             let kind = ContradictionKind::OtherThreadLeft { came, left };
-            sums.contradictions.push(Contradiction { cpu, begin, end, kind });
+            self.contradictions.push(Contradiction { cpu, begin, end, kind });
         }
         // No thread is on two processors: where another says so as well, both are unknown.
         if let Some(Occupant::Thread(thread)) = stretch.occupant
@@ -153,11 +158,7 @@ impl Scheduling {
 
     /// Counts what has ended.
     fn end(&mut self, switched: Option<(u32, Occupant)>) {
-        for contradiction in self.states.take_contradictions() {
-            if let Some(sums) = &mut self.sums {
-                sums.contradictions.push(contradiction);
-            }
-        }
+        self.contradictions.extend(self.states.take_contradictions());
         for interval in self.states.take() {
             if let Some(sums) = &mut self.sums {
                 sums.threads.add(&interval, switched);

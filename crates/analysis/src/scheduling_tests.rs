@@ -111,10 +111,8 @@ fn contradictions_have_a_place_unless_a_loss_explains_them() {
         // 3 is woken, and by its processor it runs: up to the end nothing says who is right.
         states.turns(60, 0, IDLE, Thread(3));
         states.finish(Nanos(100));
-        let sums = states.take_sums().unwrap();
-        let list = sums.contradictions.kept().to_vec();
-        assert_eq!(sums.contradictions.count(), list.len() as u64);
-        list.into_iter().map(|of| (of.cpu, of.begin.0, of.end.0, of.kind)).collect::<Vec<_>>()
+        let list = states.take_contradictions();
+        list.map(|of| (of.cpu, of.begin.0, of.end.0, of.kind)).collect::<Vec<_>>()
     };
     let other = |came, left| ContradictionKind::OtherThreadLeft { came, left };
     let elsewhere = |thread| ContradictionKind::RunsElsewhere { thread };

@@ -3,6 +3,7 @@
 //! the slow way: lists, no kernels.
 
 use crate::place;
+use crate::view::client::Viewer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -382,6 +383,43 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("switches are missing") && text.contains("≥ at least"), "{text}");
     assert!(text.contains("contradictions: ") && text.contains(" came, and "), "{text}");
+    every_consumer_lists_contradictions(&place, &stats["contradictions"]);
+}
+
+/// Other consumers of the recording `out` list these contradictions as well.
+fn every_consumer_lists_contradictions(place: &Place, expected: &Value) {
+    let count = expected["count"].as_u64().expect("a number");
+    let info = place.json(&["info", "out", "--json"]);
+    assert_eq!(&info["contradictions"], expected);
+    let text = String::from_utf8_lossy(&place.lat(&["info", "out"]).stdout).into_owned();
+    assert!(text.contains(&format!("switches    {} contradictions", count)), "{text}");
+    assert!(text.contains(" came, and "), "{text}");
+    let columns = "kind,cpu,ts,end_ts,tid,left_tid";
+    let table = ["table", "out", "--name", "contradictions", "--column", columns];
+    let table = String::from_utf8_lossy(&place.lat(&table).stdout).into_owned();
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    assert_eq!(rows.len() as u64, count);
+    let first = expected["first"].as_array().expect("a list");
+    for (row, of) in rows.iter().zip(first) {
+        let cell = |name: &str| match &of[name] {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            number => number.to_string(),
+        };
+        let cells = ["kind", "cpu", "begin_ns", "end_ns", "tid", "left_tid"].map(cell);
+        assert_eq!(*row, cells.join(","));
+    }
+    let open = Viewer::start(place, &["out"]).page().ask("open", json!({}));
+    let origin: i64 = open["origin"].as_str().expect("a time").parse().expect("a number");
+    let listed = open["damage"].as_array().expect("a list");
+    assert_eq!(listed.len(), first.len() + 1, "and how many more");
+    for (row, of) in listed.iter().zip(first) {
+        let time = |name: &str| row[name].as_i64().map(|time| origin + time);
+        assert_eq!([time("begin"), time("end")], [of["begin_ns"].as_i64(), of["end_ns"].as_i64()]);
+        assert_eq!(row["file"], "switches");
+    }
+    // No event is missing for it.
+    assert_eq!(open["recordings"][0]["quality"], "exact");
 }
 
 /// Calls of the utilisation between requests: three before, five in the first interval, two between,

@@ -53,8 +53,8 @@ pub use levels::{Levels, Reach};
 pub use listed::Listed;
 pub use messages::{Bundle, Messages};
 pub use meta::{
-    Application, Budget, Channel, Class, Counter, FlowLane, Lane, LaneKind, Lost, Meta, Missing,
-    Recorded, Row, RowKind, SpanKind, Thread, WakerKind, quality_name,
+    Application, Budget, Channel, Class, Contradictory, Counter, FlowLane, Lane, LaneKind, Lost,
+    Meta, Missing, Recorded, Row, RowKind, SpanKind, Thread, WakerKind, quality_name,
 };
 pub use opened::{IndexError, Lanes};
 pub use pixels::{Pixels, Scale};

@@ -43,6 +43,12 @@ pub struct Meta {
     pub losses: Vec<Lost>,
     /// Damage.
     pub damage: Vec<Missing>,
+    /// Where switches contradict each other: the first of them.
+    #[serde(default)]
+    pub contradictions: Vec<Contradictory>,
+    /// Number of all of them.
+    #[serde(default)]
+    pub contradiction_count: u64,
     /// Classes of which the recorder left out some events, in order.
     #[serde(default)]
     pub filtered: Vec<String>,
@@ -313,6 +319,19 @@ pub struct Lost {
     pub count: Option<u64>,
     /// Why.
     pub cause: String,
+}
+
+/// An interval of a processor in which its switches contradict others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Contradictory {
+    /// Lane of the processor.
+    pub lane: Option<u32>,
+    /// Since when.
+    pub begin: u64,
+    /// Until when.
+    pub end: u64,
+    /// What contradicts what.
+    pub reason: String,
 }
 
 /// Bytes that cannot be read.

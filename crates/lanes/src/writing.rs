@@ -14,7 +14,7 @@ use crate::meta::Meta;
 use crate::pixels::BLOCK;
 
 /// Begins the last [`TRAILER`] bytes; the digit is the version.
-pub(crate) const MAGIC: &[u8; 8] = b"LATVIEW4";
+pub(crate) const MAGIC: &[u8; 8] = b"LATVIEW5";
 /// Magic, offset, length and checksum of the directory.
 pub(crate) const TRAILER: usize = 32;
 

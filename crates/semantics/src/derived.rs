@@ -6,7 +6,7 @@ use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
 
 use crate::facts::{At, Doubts, Fact, Kinds, Owner};
-use crate::{ClockErrors, CpuInterval, ThreadStateInterval};
+use crate::{ClockErrors, Contradiction, CpuInterval, ThreadStateInterval};
 
 /// An event that begins or ends a span; `E` is what the consumer needs to find the event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,6 +214,11 @@ pub trait DerivedSink {
     #[inline]
     fn cpu_interval(&mut self, kinds: &Kinds, interval: &CpuInterval<Self::Event>) {
         let _ = (kinds, interval);
+    }
+
+    /// Switches of a processor contradict each other, where they are followed.
+    fn contradiction(&mut self, contradiction: &Contradiction) {
+        let _ = contradiction;
     }
 
     /// What no two events say together: levels, switches, wake-ups, processes of threads.

@@ -8,6 +8,7 @@
 //! ```
 
 mod clock_errors;
+mod contradictions;
 mod derived;
 mod deriver;
 mod extent;
@@ -17,6 +18,7 @@ mod successions;
 mod timelines;
 
 pub use clock_errors::ClockErrors;
+pub use contradictions::{Contradiction, ContradictionKind, Contradictions};
 pub use derived::{DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag};
 pub use deriver::{Deriver, Deriving, Known};
 pub use extent::Extent;

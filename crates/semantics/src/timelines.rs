@@ -3,12 +3,13 @@
 //! at both of its ends.
 
 use lateralis_analysis::{
-    Contradictions, CpuTime, Gaps, Numbering, Occupant, ScheduleSums, Scheduling, Stretch, Switch,
-    ThreadInterval, ThreadState, ThreadTime, ThreadTimes,
+    CpuTime, Gaps, Numbering, Occupant, ScheduleSums, Scheduling, Stretch, Switch, ThreadInterval,
+    ThreadState, ThreadTime, ThreadTimes,
 };
 use lateralis_model::{Host, Quality, StreamIndex};
 use lateralis_units::Nanos;
 
+use crate::contradictions::{Contradiction, ContradictionKind};
 use crate::derived::DerivedSink;
 use crate::facts::{At, Fact, Kinds, Leaving, WakeMoment, Waker};
 
@@ -99,13 +100,6 @@ impl Schedule {
     #[must_use]
     pub fn needless_wakes(&self) -> u64 {
         self.sums.as_ref().map_or(0, |sums| sums.needless_wakes)
-    }
-
-    /// Where switches contradict each other; threads and processors by numbers that [`Schedule::tid`] and
-    /// [`Schedule::cpu`] resolve. `None` if sums are not wanted.
-    #[must_use]
-    pub fn contradictions(&self) -> Option<&Contradictions> {
-        self.sums.as_ref().map(|sums| &sums.contradictions)
     }
 
     /// A thread that a time names.
@@ -354,6 +348,15 @@ impl<E: Copy + Default> Timelines<E> {
         now_woken: Option<(u32, (Waker, WakeMoment))>,
         sink: &mut S,
     ) {
+        for found in self.scheduling.take_contradictions() {
+            sink.contradiction(&Contradiction {
+                cpu: self.cpus.things().get(found.cpu as usize).copied().unwrap_or(0),
+                stream: self.stream,
+                begin: found.begin,
+                end: found.end,
+                kind: ContradictionKind::of(found.kind, self.threads.things()),
+            });
+        }
         let mut ended = std::mem::take(&mut self.ended);
         ended.extend(self.scheduling.take());
         for (index, interval) in ended.iter().enumerate() {

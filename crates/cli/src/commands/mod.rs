@@ -3,6 +3,7 @@
 
 pub mod clean;
 pub mod completions;
+mod contradictions;
 pub mod control;
 pub mod convert;
 pub mod demo;

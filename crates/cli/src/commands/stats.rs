@@ -3,7 +3,6 @@
 
 mod block;
 mod calls;
-mod contradictions;
 mod counted;
 mod faults;
 pub(super) mod gather;

@@ -37,6 +37,7 @@ pub enum Small {
     States,
     Counters,
     ThreadStates,
+    Contradictions,
     NetworkPackets,
     Calls,
     BlockRequests,
@@ -47,7 +48,7 @@ pub enum Small {
 }
 
 impl Small {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Recordings,
         Self::Streams,
         Self::Classes,
@@ -62,6 +63,7 @@ impl Small {
         Self::States,
         Self::Counters,
         Self::ThreadStates,
+        Self::Contradictions,
         Self::NetworkPackets,
         Self::Calls,
         Self::BlockRequests,
@@ -87,6 +89,7 @@ impl Small {
             Self::States => "states",
             Self::Counters => "counters",
             Self::ThreadStates => "thread_states",
+            Self::Contradictions => "contradictions",
             Self::NetworkPackets => "network_packets",
             Self::Calls => "calls",
             Self::BlockRequests => "block_requests",
@@ -113,6 +116,9 @@ impl Small {
             Self::States => "how long machines are in which state",
             Self::Counters => "levels that events tell",
             Self::ThreadStates => "how long threads ran, waited for a processor, or slept",
+            Self::Contradictions => {
+                "where switches contradict each other: what was done then is unknown"
+            }
             Self::NetworkPackets => "packets of networks, and which threads sent and read them",
             Self::Calls => "calls of the system, with what they returned, as they return",
             Self::BlockRequests => "requests to block devices, as they are done",
@@ -251,7 +257,12 @@ impl Small {
             ],
             Self::States => &[
                 ("ts", Int, "ns", "when it is entered"),
-                ("end_ts", Int, "ns", "when it is left; of an unfinished one the last event"),
+                (
+                    "end_ts",
+                    Int,
+                    "ns",
+                    "when it is left; of an unfinished one the end of the recording",
+                ),
                 ("duration", Int, "ns", "how long it holds; of an unfinished one at least"),
                 ("machine", Word, "", "name of the machine"),
                 ("state", Word, "", "the state"),
@@ -290,6 +301,22 @@ impl Small {
                 ("waker_tid", Int, "", "the thread that woke it"),
                 ("status", Word, "", "`complete`, or `unfinished` at the end of the trace"),
                 ("quality", Word, "", "of the duration: `exact`, `lower_bound`, `unknown`"),
+            ],
+            Self::Contradictions => &[
+                ("ts", Int, "ns", "since when it is unknown what the processor did"),
+                ("end_ts", Int, "ns", "until when"),
+                ("duration", Int, "ns", "between them"),
+                (
+                    "kind",
+                    Word,
+                    "",
+                    "`other_thread_left` than came; `runs_elsewhere`: the one that came, before it left",
+                ),
+                ("cpu", Int, "", "the processor"),
+                ("tid", Int, "", "the thread that came; null: none, the processor was idle"),
+                ("thread", Word, "", "its name"),
+                ("left_tid", Int, "", "the other thread that left; null: none"),
+                ("left_thread", Word, "", "its name"),
             ],
             Self::NetworkPackets => &[
                 ("ts", Int, "ns", "when it was captured"),
@@ -572,6 +599,7 @@ pub fn scan(
         | Small::States
         | Small::Counters
         | Small::ThreadStates
+        | Small::Contradictions
         | Small::NetworkPackets
         | Small::Calls
         | Small::BlockRequests
@@ -601,6 +629,7 @@ fn scan_here(
             | Small::States
             | Small::Counters
             | Small::ThreadStates
+            | Small::Contradictions
             | Small::NetworkPackets
             | Small::Calls
             | Small::BlockRequests

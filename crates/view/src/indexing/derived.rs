@@ -5,8 +5,8 @@ use lateralis_analysis::ThreadState;
 use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind, WakerKind};
 use lateralis_model::{Quality, Source, Writer};
 use lateralis_semantics::{
-    CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, SpanEnd, SpanStatus,
-    StateInterval, ThreadStateInterval,
+    Contradiction, Contradictions, CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, Deriver,
+    Known, SpanEnd, SpanStatus, StateInterval, ThreadStateInterval,
 };
 use lateralis_store::Recording;
 use lateralis_store::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Threads, Waker};
@@ -36,6 +36,7 @@ pub struct Counts {
     spans: Vec<u64>,
     flows: Vec<u64>,
     orphans: u64,
+    contradictions: Contradictions,
 }
 
 impl Counts {
@@ -47,6 +48,11 @@ impl Counts {
     /// Flows of a channel with both ends.
     pub fn of_flows(&self, channel: usize) -> u64 {
         self.flows.get(channel).copied().unwrap_or(0)
+    }
+
+    /// Where switches contradict each other.
+    pub fn contradictions(&self) -> &Contradictions {
+        &self.contradictions
     }
 
     /// Ends of spans that never began.
@@ -317,6 +323,10 @@ impl DerivedSink for Drawing<'_> {
                 self.builder.interval(lane, RowKind::States, Some(&label), interval);
             }
         }
+    }
+
+    fn contradiction(&mut self, contradiction: &Contradiction) {
+        self.counts.contradictions.push(contradiction);
     }
 
     fn fact(&mut self, kinds: &Kinds, at: &At, fact: &Fact) {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is only known in the end: what was read, and what is missing.
 
-use lateralis_lanes::{Builder, Lost, Meta, Missing, Recorded};
+use std::collections::HashMap;
+
+use lateralis_lanes::{Builder, Contradictory, Lost, Meta, Missing, Recorded};
 use lateralis_model::{Clock, Damage, Interval, LossCause, Source};
+use lateralis_semantics::{Contradiction, Contradictions};
 use lateralis_store::Recording;
+use lateralis_units::Nanos;
 
 use super::is_real;
+use super::lists::Lists;
 
 /// Most sentences on why a recording is incomplete that are listed.
 const FAULTS_MAX: usize = 100;
@@ -100,6 +105,25 @@ pub fn missing(
             (lane.lost, lane.damaged) = (lost, damaged);
         }
     }
+}
+
+/// Where switches contradict each other, for the list of what is wrong with the recording. They damage no
+/// count of events.
+pub fn contradictions(found: &Contradictions, lists: &Lists, origin: i64, meta: &mut Meta) {
+    let since = |time: Nanos| u64::try_from(i128::from(time.0) - i128::from(origin)).unwrap_or(0);
+    let names: HashMap<u32, &str> =
+        meta.threads.iter().filter_map(|of| Some((of.tid?, of.name.as_str()))).collect();
+    let name = |tid: u32| {
+        names.get(&tid).map_or_else(|| tid.to_string(), |name| format!("{name} ({tid})"))
+    };
+    let of = |of: &Contradiction| Contradictory {
+        lane: lists.known_cpu_lane(of.cpu),
+        begin: since(of.begin),
+        end: since(of.end),
+        reason: of.kind.described(name),
+    };
+    meta.contradictions = found.kept().iter().map(of).collect();
+    meta.contradiction_count = found.count();
 }
 
 /// Adds a stretch to disjoint ones that ascend; it is mostly the last.

@@ -315,6 +315,8 @@ impl Grow {
             quality: if is_lossy { "lower_bound" } else { "exact" }.to_owned(),
             ticks_hz: self.tail.clock().map(Clock::frequency),
         }];
+        let found = indexing.counts.contradictions();
+        super::ended::contradictions(found, &indexing.lists, growing.origin(), &mut meta);
         meta.losses.clone_from(&self.losses);
         meta.damage.clone_from(&self.damage);
         Some(Now {

@@ -179,6 +179,11 @@ impl Lists {
         })
     }
 
+    /// The lane of a processor, if it has one by now.
+    pub fn known_cpu_lane(&self, cpu: u32) -> Option<u32> {
+        self.cpu_lanes.get(&cpu).copied()
+    }
+
     /// The lane of packets of that name, unless there are too many.
     pub fn packets_lane(&mut self, builder: &mut dyn Gathers, name: String) -> Option<u32> {
         if let Some(lane) = self.packets_lanes.get(&name) {

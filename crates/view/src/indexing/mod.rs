@@ -240,6 +240,7 @@ impl Indexing<Builder> {
         // The nanosecond of the last event belongs to the session.
         meta.end = u64::try_from(i128::from(last) - i128::from(origin) + 1).unwrap_or(1);
         meta.recordings = ended::recordings(recording, &meta);
+        ended::contradictions(counts.contradictions(), &lists, origin, &mut meta);
         let lane_of = |stream: u32| lane_of_stream.get(stream as usize).copied().flatten();
         ended::missing(recording, damage, &lane_of, &mut meta, &mut builder);
         builder.finish(meta, identity, out)

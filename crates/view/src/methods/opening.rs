@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `open`, `filter`.
 
-use lateralis_lanes::{LaneKind, Meta, RowKind, Wanted, quality_name};
+use lateralis_lanes::{Contradictory, LaneKind, Meta, RowKind, Wanted, quality_name};
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
@@ -87,6 +87,7 @@ pub fn open(session: &Session) -> Value {
             "end": damage.end,
         })
     });
+    let damage = damage.chain(contradictions(meta));
     json!({
         "version": 1,
         "methods": super::of(session),
@@ -110,6 +111,25 @@ pub fn open(session: &Session) -> Value {
         "losses": losses.collect::<Vec<_>>(),
         "damage": damage.collect::<Vec<_>>(),
     })
+}
+
+/// Where switches contradict each other, as rows of the list of damage: nothing of it is in bytes.
+fn contradictions(meta: &Meta) -> impl Iterator<Item = Value> + '_ {
+    let row = |lane: Option<u32>, reason: String, ends: Option<(u64, u64)>| {
+        json!({
+            "lane": lane, "file": "switches", "begin_bytes": 0, "end_bytes": 0, "reason": reason,
+            "begin": ends.map(|ends| ends.0), "end": ends.map(|ends| ends.1),
+        })
+    };
+    let listed = meta.contradictions.len() as u64;
+    let more = meta.contradiction_count.saturating_sub(listed);
+    let of = move |of: &Contradictory| {
+        let cpu = of.lane.and_then(|lane| meta.lanes.get(lane as usize));
+        let cpu = cpu.map_or("a CPU", |lane| lane.name.as_str());
+        row(of.lane, format!("contradiction on {cpu}: {}", of.reason), Some((of.begin, of.end)))
+    };
+    let rest = (more > 0).then(|| row(None, format!("{more} more contradictions"), None));
+    meta.contradictions.iter().map(of).chain(rest)
 }
 
 fn lane(session: &Session, id: u32) -> Value {

@@ -12,10 +12,11 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::beyond;
+use crate::commands::contradictions;
 use crate::output::JSON_VERSION;
 use crate::selection::Selection;
 use lateralis_store::Recording;
-use lateralis_store::facts::Facts as Meaning;
+use lateralis_store::facts::{Facts as Meaning, Threads};
 
 /// Events of the tracer about itself.
 const INTERNAL: &str = "lateralis:";
@@ -104,6 +105,8 @@ pub struct Facts {
     pub stream_losses: Vec<LossTotal>,
     /// What cannot be read.
     pub damage: Vec<Damage>,
+    /// Where switches contradict each other.
+    pub contradictions: contradictions::Found,
     /// Events whose times may be beyond the timeline.
     pub times_beyond: u64,
 }
@@ -188,6 +191,8 @@ impl Facts {
         }
         facts.extent = facts.extent.until(selection.interval().end);
         facts.damage = recording.all_damage(inside);
+        let gaps = recording.gaps(&facts.damage);
+        facts.contradictions = contradictions::find(recording, selection, gaps, &facts.extent);
         facts.times_beyond = beyond::count(recording, facts.total.first, facts.total.last);
         facts
     }
@@ -298,6 +303,10 @@ impl Facts {
             "processes": self.processes_json(),
             "losses": self.stream_losses.iter().map(|total| loss(recording, total)).collect::<Vec<_>>(),
             "damage": self.damage.iter().map(damage).collect::<Vec<_>>(),
+            "contradictions": contradictions::json(
+                &self.contradictions.all,
+                |tid| thread_name(recording, self.contradictions.threads(), tid),
+            ),
             "faults": recording.source.faults(),
             "remarks": recording.source.remarks(),
         });
@@ -324,6 +333,16 @@ impl Facts {
         };
         self.processes.iter().map(process).collect()
     }
+}
+
+/// The name of a thread, by its events or by the trace.
+pub fn thread_name<'a>(
+    recording: &'a Recording,
+    threads: &'a Threads,
+    tid: u32,
+) -> Option<&'a str> {
+    let told = threads.get(tid).and_then(|thread| thread.name.as_ref());
+    told.or_else(|| recording.names.threads.get(&tid)).map(String::as_str)
 }
 
 /// The environment without the texts of schemas, which are long.

@@ -7,6 +7,7 @@ use lateralis_traces::{Relation, Tie};
 use lateralis_units::Nanos;
 
 use super::facts::Facts;
+use crate::commands::contradictions;
 use crate::date;
 use crate::output::Page;
 use crate::table::{Align, Table};
@@ -23,6 +24,7 @@ pub fn render(recording: &Recording, facts: &Facts) -> Page {
     events(&mut page, facts);
     processes(&mut page, facts);
     losses(&mut page, recording, facts);
+    contradicting(&mut page, recording, facts);
     damage(&mut page, recording, facts);
     page
 }
@@ -87,6 +89,10 @@ fn head(recording: &Recording, facts: &Facts) -> Page {
             count => values::counted(count as u64, "place"),
         },
     );
+    if facts.contradictions.all.count() > 0 {
+        let count = facts.contradictions.all.count();
+        line(&mut page, "switches", &values::counted(count, "contradiction"));
+    }
     page
 }
 
@@ -318,6 +324,16 @@ fn losses(page: &mut Page, recording: &Recording, facts: &Facts) {
         ]);
     }
     section(page, "losses", &table, facts.stream_losses.len().saturating_sub(ROWS));
+}
+
+fn contradicting(page: &mut Page, recording: &Recording, facts: &Facts) {
+    let found = &facts.contradictions;
+    let name = |tid: u32| match super::facts::thread_name(recording, found.threads(), tid) {
+        Some(name) => format!("{name} ({tid})"),
+        None => tid.to_string(),
+    };
+    let (table, count) = contradictions::table(&found.all, ROWS, name);
+    section(page, contradictions::TITLE, &table, count.saturating_sub(ROWS));
 }
 
 fn damage(page: &mut Page, recording: &Recording, facts: &Facts) {

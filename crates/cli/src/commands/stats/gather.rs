@@ -12,7 +12,8 @@ use lateralis_model::{
 use lateralis_pleco::schema::Statistic;
 use lateralis_semantics::kernel::KernelEvents;
 use lateralis_semantics::{
-    ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Extent, Known, ThreadStateInterval,
+    ClockErrors, Contradiction, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Extent, Known,
+    ThreadStateInterval,
 };
 use lateralis_store::facts::{At, Edges, Fact, Facts, Kinds, Owner, Sink, Visited};
 use lateralis_store::{Counted, Recording, last_seen};
@@ -640,6 +641,10 @@ impl DerivedSink for Statistics {
     #[inline]
     fn thread_state(&mut self, _: &Kinds, interval: &ThreadStateInterval) {
         self.running.thread_state(interval);
+    }
+
+    fn contradiction(&mut self, contradiction: &Contradiction) {
+        self.running.contradiction(contradiction);
     }
 
     fn fact(&mut self, kinds: &Kinds, at: &At, fact: &Fact) {

@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::{Call, CpuTime, Gaps, KernelTime, Numbering, Side, ThreadTime};
 use lateralis_model::{Host, Quality, StreamIndex};
-use lateralis_semantics::{Schedule, ThreadStateInterval};
+use lateralis_semantics::{Contradiction, Contradictions, Schedule, ThreadStateInterval};
 use lateralis_store::facts::{At, Facts};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
-use super::contradictions;
 use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use super::thread_states::States;
 use super::wakeups::{Missing, Wakeups};
+use crate::commands::contradictions;
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -47,6 +47,7 @@ pub struct Running {
     /// Streams that tell alone of the switches of their processor.
     alone: Vec<bool>,
     schedule: Schedule,
+    contradictions: Contradictions,
     kernel: KernelTime,
     kernel_kinds: Vec<InKernel>,
     wakeups: Wakeups,
@@ -93,6 +94,7 @@ impl Running {
             streams: HashMap::new(),
             alone,
             schedule: Schedule::default(),
+            contradictions: Contradictions::default(),
             kernel: KernelTime::new(gaps.clone()),
             kernel_kinds: facts.kinds().spans.iter().map(|kind| in_kernel(&kind.name)).collect(),
             wakeups: Wakeups::default(),
@@ -108,6 +110,11 @@ impl Running {
     fn cpu(&mut self, cpu: u32) -> Option<u32> {
         let has_room = self.cpus.len() < CPUS_MAX || self.cpus.known(&cpu).is_some();
         has_room.then(|| self.cpus.number(cpu))
+    }
+
+    /// Switches of a processor contradict each other.
+    pub fn contradiction(&mut self, contradiction: &Contradiction) {
+        self.contradictions.push(contradiction);
     }
 
     /// A span begins or ends.
@@ -363,7 +370,10 @@ impl Running {
                 "wakeups",
                 self.wakeups.json(&self.missing(), self.schedule.needless_wakes(), trust, who),
             ),
-            ("contradictions", contradictions::json(&self.schedule, who)),
+            (
+                "contradictions",
+                contradictions::json(&self.contradictions, |tid| who.name(tid, None)),
+            ),
         ])
     }
 
@@ -422,7 +432,9 @@ impl Running {
                 ),
             );
         }
-        contradictions::page(&self.schedule, page, who);
+        let (table, count) =
+            contradictions::table(&self.contradictions, page.rows, |tid| who.thread(tid, None));
+        page.table(Section::Cpus, contradictions::TITLE, &table, count);
         let head = |first| {
             Table::new(&[
                 (first, Left),

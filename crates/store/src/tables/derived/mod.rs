@@ -95,15 +95,15 @@ fn rows_by(
         Small::Messages => About::Messages,
         Small::States => About::States,
         Small::Counters => About::Levels,
-        Small::ThreadStates => About::Threads,
+        Small::ThreadStates | Small::Contradictions => About::Threads,
         _ => About::Spans,
     };
     if !facts.only(about) {
         damage.extend(opened.inner_damage());
         return ControlFlow::Continue(());
     }
-    if small == Small::ThreadStates {
-        let mut threads = ThreadRows::new(opened, rows);
+    if matches!(small, Small::ThreadStates | Small::Contradictions) {
+        let mut threads = ThreadRows::new(small, opened, rows);
         let deriver = ThreadRows::deriver(opened, &facts);
         derive(by_columns, small, opened, (trace, facts, deriver), &mut threads, damage);
         threads.flow?;
@@ -132,7 +132,7 @@ fn derive<S: DerivedSink<Event = ()>>(
         let last = Mutex::new(None);
         let see = |batch: &dyn ColumnBatch, _: Option<u32>| {
             // Only the last state lasts until then.
-            if matches!(small, Small::States | Small::ThreadStates)
+            if matches!(small, Small::States | Small::ThreadStates | Small::Contradictions)
                 && let Some(latest) = latest(batch)
             {
                 let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of what threads did: running, waiting for a processor, sleeping.
+//! Rows of what threads did: running, waiting for a processor, sleeping; and where that is contradictory.
 
 use std::ops::ControlFlow;
 
 use lateralis_analysis::ThreadState;
-use lateralis_semantics::{DerivedSink, Deriver, Known, ThreadStateInterval};
+use lateralis_semantics::{Contradiction, DerivedSink, Deriver, Known, ThreadStateInterval};
 
 use super::super::opened::Opened;
-use super::super::small::{Cell, Rows};
+use super::super::small::{Cell, Rows, Small};
 use super::rows::fixed;
 use crate::facts::{Facts, Kinds, Waker};
 
 /// Where the rows go.
 pub struct ThreadRows<'a, 'r> {
+    small: Small,
     opened: &'a Opened,
     rows: &'a mut Rows<'r>,
     /// Whether more rows are wanted.
@@ -21,8 +22,8 @@ pub struct ThreadRows<'a, 'r> {
 
 impl<'a, 'r> ThreadRows<'a, 'r> {
     /// Of a recording.
-    pub fn new(opened: &'a Opened, rows: &'a mut Rows<'r>) -> Self {
-        Self { opened, rows, flow: ControlFlow::Continue(()) }
+    pub fn new(small: Small, opened: &'a Opened, rows: &'a mut Rows<'r>) -> Self {
+        Self { small, opened, rows, flow: ControlFlow::Continue(()) }
     }
 
     /// Who derives them.
@@ -43,7 +44,7 @@ impl DerivedSink for ThreadRows<'_, '_> {
     type Event = ();
 
     fn thread_state(&mut self, _: &Kinds, interval: &ThreadStateInterval) {
-        if self.flow.is_break() {
+        if self.small != Small::ThreadStates || self.flow.is_break() {
             return;
         }
         let ThreadStateInterval { tid, state, begin, end, cpu, woken, .. } = *interval;
@@ -72,6 +73,30 @@ impl DerivedSink for ThreadRows<'_, '_> {
             waker.and_then(Waker::thread).into(),
             fixed(if has_ended { "complete" } else { "unfinished" }),
             fixed(interval.quality.name()),
+        ]);
+    }
+
+    fn contradiction(&mut self, of: &Contradiction) {
+        if self.small != Small::Contradictions || self.flow.is_break() {
+            return;
+        }
+        let owners = self.opened.owners();
+        let label = self.opened.label_of(of.stream);
+        let (came, left) = (of.kind.came(), of.kind.left());
+        let name = |tid: Option<u32>| {
+            tid.map_or(Cell::Null, |tid| Cell::Word(tid.into(), owners.thread(tid)))
+        };
+        self.flow = self.rows.row(&[
+            Cell::Word(label.as_ptr() as u64, Some(label)),
+            Cell::Int(of.begin.0),
+            Cell::Int(of.end.0),
+            Cell::Int(of.end.since(of.begin).max(0)),
+            fixed(of.kind.name()),
+            Some(of.cpu).into(),
+            came.into(),
+            name(came),
+            left.into(),
+            name(left),
         ]);
     }
 
