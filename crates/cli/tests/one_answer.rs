@@ -579,3 +579,27 @@ fn a_recording_lasts_until_its_last_complete_span_ends() {
         assert_eq!([&stats["duration_ns"], &info["duration_ns"]], [400_000; 2], "{name}");
     }
 }
+
+/// More threads than the page has lanes for: the others share one, which says so.
+#[test]
+fn threads_without_a_lane_of_their_own_share_one() {
+    const THREADS: u64 = 70_000;
+    let place = Place::new();
+    let jobs = (0..THREADS).map(|number| (JOB, 1_000 + number, 10 + number as u32, 1)).collect();
+    write(&place, "many", &[jobs]);
+    let open = Viewer::start(&place, &["many"]).page().ask("open", json!({}));
+    let lanes = open["lanes"].as_array().expect("lanes");
+    assert!(lanes.len() < 66_000, "{}", lanes.len());
+    let named = |name: &str| lanes.iter().find(|lane| lane["name"] == name);
+    let shared = named("CPUs, processes and threads beyond 65536 lanes").expect("the lane");
+    let own = lanes.iter().filter(|lane| lane["kind"] == "thread").count() as u64;
+    assert_eq!(shared["events"].as_u64(), Some(THREADS - own));
+    assert_eq!(open["span_kinds"][0]["name"], "request");
+    let count: u64 = open["span_kinds"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|kind| if kind["name"] == "job" { kind["count"].as_u64().unwrap_or(0) } else { 0 })
+        .sum();
+    assert_eq!(count, THREADS);
+}

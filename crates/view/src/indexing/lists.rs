@@ -42,6 +42,8 @@ pub struct Lists {
     packets_lanes: HashMap<String, u32, RandomState>,
     pub(super) owner_lanes: HashMap<Owner, u32, RandomState>,
     pub(super) process_lanes: HashMap<u32, u32, RandomState>,
+    /// Lane of all that have none of their own, for there are too many.
+    pub(super) others_lane: Option<u32>,
     counters: Vec<Counter>,
     counter_ids: HashMap<(u32, Owner), u32, RandomState>,
     pub names: Vec<String>,
@@ -73,6 +75,7 @@ impl Lists {
             packets_lanes: HashMap::default(),
             owner_lanes: HashMap::default(),
             process_lanes: HashMap::default(),
+            others_lane: None,
             counters: Vec::new(),
             counter_ids: HashMap::default(),
             names: vec![String::new(); span_names],
@@ -175,7 +178,8 @@ impl Lists {
             self.version += 1;
             let name = format!("CPU {cpu}");
             let cpu = Some(cpu);
-            builder.lane(Lane { kind: LaneKind::Cpu, name, cpu, ..Lane::default() })
+            let lane = Lane { kind: LaneKind::Cpu, name, cpu, ..Lane::default() };
+            new_lane(&mut self.others_lane, builder, lane)
         })
     }
 
@@ -213,19 +217,23 @@ impl Lists {
         let lane = match (owner, writer) {
             (Owner::Stream(stream), _) => {
                 let name = self.streams.get(stream.0 as usize).cloned().unwrap_or_default();
-                builder.lane(Lane { kind: LaneKind::Component, name, ..Lane::default() })
+                let lane = Lane { kind: LaneKind::Component, name, ..Lane::default() };
+                new_lane(&mut self.others_lane, builder, lane)
             }
             (_, writer) => {
                 let thread = self.thread(builder, writer);
                 let parent = writer.map(|writer| self.process_lane(builder, writer.pid));
-                let known = self.threads.get_mut(thread as usize);
+                let mut known = self.threads.get_mut(thread as usize);
                 let mut lane = Lane { kind: LaneKind::Thread, parent, ..Lane::default() };
-                if let Some(known) = known {
-                    known.lane = Some(builder.lane_count());
+                if let Some(known) = &known {
                     (lane.pid, lane.tid) = (known.pid, known.tid);
                     lane.name.clone_from(&known.name);
                 }
-                builder.lane(lane)
+                let lane = new_lane(&mut self.others_lane, builder, lane);
+                if let Some(known) = &mut known {
+                    known.lane = Some(lane);
+                }
+                lane
             }
         };
         self.owner_lanes.insert(owner, lane);
@@ -241,7 +249,7 @@ impl Lists {
         let name = self.applications[application as usize].name.clone();
         let pid_known = Some(pid);
         let lane = Lane { kind: LaneKind::Process, name, pid: pid_known, ..Lane::default() };
-        let lane = builder.lane(lane);
+        let lane = new_lane(&mut self.others_lane, builder, lane);
         self.process_lanes.insert(pid, lane);
         lane
     }
@@ -313,11 +321,15 @@ impl Lists {
                 &mut thread.name,
                 known.or_else(process).unwrap_or_else(|| format!("thread {tid}")),
             );
-            if let Some(lane) = thread.lane.and_then(|lane| builder.lane_mut(lane)) {
+            let own = thread.lane.filter(|lane| Some(*lane) != self.others_lane);
+            if let Some(lane) = own.and_then(|lane| builder.lane_mut(lane)) {
                 lane.name.clone_from(&thread.name);
             }
         }
         for (pid, lane) in &self.process_lanes {
+            if Some(*lane) == self.others_lane {
+                continue;
+            }
             let application = self.application_ids.get(pid);
             let application = application.and_then(|id| self.applications.get(*id as usize));
             if let Some((application, lane)) = application.zip(builder.lane_mut(*lane)) {
@@ -352,6 +364,21 @@ impl Lists {
             ..Meta::default()
         }
     }
+}
+
+/// Lanes of processors, processes and threads, about; a trace may have a million threads.
+const LANES_MAX: u32 = 1 << 16;
+/// Name of the lane of those that have no lane of their own.
+const OTHERS: &str = "CPUs, processes and threads beyond 65536 lanes";
+
+/// Adds a lane; of too many, the others share one.
+fn new_lane(others: &mut Option<u32>, builder: &mut dyn Gathers, lane: Lane) -> u32 {
+    if builder.lane_count() < LANES_MAX {
+        return builder.lane(lane);
+    }
+    let kind = LaneKind::Component;
+    let name = OTHERS.to_owned();
+    *others.get_or_insert_with(|| builder.lane(Lane { kind, name, ..Lane::default() }))
 }
 
 /// What schemas promise of a span.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Threads and applications: who they are, and who they turn out to be.
 
-use lateralis_lanes::{Application, Gathers, Thread};
+use lateralis_lanes::{Application, Gathers, Lane, Thread};
 use lateralis_model::Writer;
 use lateralis_store::facts::{Owner, Threads};
 
@@ -91,7 +91,7 @@ impl Lists {
             }
             if let Some(lane) = self.process_lanes.remove(&tid) {
                 self.process_lanes.insert(pid, lane);
-                if let Some(lane) = builder.lane_mut(lane) {
+                if let Some(lane) = self.own_lane_mut(builder, lane) {
                     lane.pid = Some(pid);
                 }
             }
@@ -115,10 +115,15 @@ impl Lists {
         if let Some(lane) = self.owner_lanes.remove(&Owner::Thread(alone)) {
             self.owner_lanes.insert(Owner::Thread(writer), lane);
             let parent = Some(self.process_lane(builder, pid));
-            if let Some(lane) = builder.lane_mut(lane) {
+            if let Some(lane) = self.own_lane_mut(builder, lane) {
                 (lane.pid, lane.parent) = (Some(pid), parent);
             }
         }
+    }
+
+    /// A lane, unless it is the one that many share.
+    fn own_lane_mut<'b>(&self, builder: &'b mut dyn Gathers, lane: u32) -> Option<&'b mut Lane> {
+        builder.lane_mut(lane).filter(|_| Some(lane) != self.others_lane)
     }
 
     pub fn application_of(&self, thread: u32) -> u32 {
