@@ -254,6 +254,27 @@ pub fn print_json(document: &Value) -> Result<(), CliError> {
     print_versioned_json(&Versioned(document))
 }
 
+/// Writes members by name as [`print_json`] does the members of a document.
+pub fn print_json_members<T: Serialize>(
+    members: &std::collections::BTreeMap<String, T>,
+) -> Result<(), CliError> {
+    print_versioned_json(&VersionedMembers(members))
+}
+
+/// Members with their version in front.
+struct VersionedMembers<'a, T>(&'a std::collections::BTreeMap<String, T>);
+
+impl<T: Serialize> Serialize for VersionedMembers<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len() + 1))?;
+        map.serialize_entry("version", &JSON_VERSION)?;
+        for (key, value) in self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
 /// Writes a document that has its [`JSON_VERSION`] already. Its text is never in memory as a whole.
 pub fn print_versioned_json(document: &impl Serialize) -> Result<(), CliError> {
     let mut out = json();

@@ -4,6 +4,7 @@
 mod block;
 mod calls;
 mod counted;
+mod document;
 mod faults;
 pub(super) mod gather;
 mod idle;
@@ -87,12 +88,11 @@ pub fn run(mut args: StatsArgs) -> Result<ExitStatus, CliError> {
     selection.finish()?;
     beyond::warn(statistics.times_beyond);
     if args.json {
-        let mut json = statistics.to_json(&recording);
-        sections::keep(&mut json, &args.section);
+        let mut members = sections::keep(statistics.members(&recording), &args.section);
         if let Some(utilised) = &utilised {
-            json["utilisation"] = utilised.to_json();
+            members.insert("utilisation".to_owned(), utilised.to_json().into());
         }
-        output::print_json(&json)?;
+        output::print_json_members(&members)?;
     } else {
         let mut page = Page::new();
         if let Some(utilised) = &utilised {

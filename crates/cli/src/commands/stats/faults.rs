@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use lateralis_model::Quality;
 use lateralis_semantics::kernel::faults::{Fault, FaultKind};
-use serde_json::{Value, json};
 
+use super::document::Member;
 use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
@@ -71,9 +71,9 @@ impl FaultTotals {
     }
 
     /// The member `page_faults` of the whole, where there are any.
-    pub fn json(&self, trust: Trust, who: Who<'_>) -> Option<Value> {
+    pub fn json<'a>(&'a self, trust: Trust, who: Who<'a>) -> Option<Member<'a>> {
         let trust = self.trust(trust);
-        let row = |(tid, of): (Option<u32>, OfThread)| {
+        let row = move |(tid, of): (Option<u32>, OfThread)| {
             Row::default()
                 .plain("tid", tid)
                 .plain("pid", tid.and_then(|tid| who.threads.process(tid)))
@@ -84,8 +84,7 @@ impl FaultTotals {
                 .number("samples", of.samples, trust.sum.and(of_samples(of.samples)))
                 .value()
         };
-        (!self.threads.is_empty())
-            .then(|| json!(self.all().into_iter().map(row).collect::<Vec<_>>()))
+        (!self.threads.is_empty()).then(|| Member::rows(self.all().into_iter().map(row)))
     }
 
     /// The table.

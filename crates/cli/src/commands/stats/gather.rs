@@ -21,6 +21,7 @@ use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::counted;
+use super::document::{self, Member, Members};
 use super::kernel::KernelTotals;
 use super::left_out;
 use super::levels::Levels;
@@ -515,12 +516,12 @@ impl Statistics {
     }
 
     /// The same as JSON; times in nanoseconds.
-    pub fn to_json(&self, recording: &Recording) -> Value {
+    pub fn members<'a>(&'a self, recording: &'a Recording) -> Members<'a> {
         let Self { trust, gaps, .. } = self;
         let (over, kinds) = (self.rates.span_nanos(), self.facts.kinds());
         let of_all = self.rates.trust(None, *trust);
         let who = Who { threads: self.facts.threads(), names: &recording.names };
-        let mut all = json!({
+        let mut all = document::members(json!({
             "trace": recording.path.display().to_string(),
             "events_total": self.rates.total.count,
             "first_ns": self.rates.total.first.map(|time| time.0),
@@ -529,23 +530,23 @@ impl Statistics {
             "quality": { "sums": of_all.sum.name(), "values": of_all.value.name() },
             "events": self.rates.json(*trust, gaps),
             "events_by_cpu": self.rates.cpus_json(*trust, gaps),
-            "spans": self.spans.json(kinds, *trust, who),
             "messages": self.messages.json(kinds, *trust, who),
-            "states": self.levels.states_json(kinds, *trust, who),
             "counted": counted::to_json(self.counted.as_ref()),
-            "counters": self.levels.counters_json(kinds, *trust, who),
             "losses": self.losses.iter().map(|loss| loss_json(loss, recording)).collect::<Vec<_>>(),
             "budgets": self.budgets.iter().map(budget_json).collect::<Vec<_>>(),
             "faults": recording.source.faults(),
             "damage": self.damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        });
-        for (name, value) in self.kernel.json(&self.kernel_events, *trust, who) {
-            all[name] = value;
-        }
-        for (name, value) in self.running.json(*trust, who, over).into_iter().flatten() {
-            all[name] = value;
-        }
-        all["left_out"] = left_out::to_json(self);
+            "left_out": left_out::to_json(self),
+        }));
+        let lists = [
+            ("spans", Member::rows(self.spans.json(kinds, *trust, who))),
+            ("states", Member::rows(self.levels.states_json(kinds, *trust, who))),
+            ("counters", Member::rows(self.levels.counters_json(kinds, *trust, who))),
+        ];
+        let of_kernel = self.kernel.json(&self.kernel_events, *trust, who);
+        let running = self.running.json(*trust, who, over).into_iter().flatten();
+        let lists = lists.into_iter().chain(of_kernel).chain(running);
+        all.extend(lists.map(|(name, member)| (name.to_owned(), member)));
         all
     }
 }

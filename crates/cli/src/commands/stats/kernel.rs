@@ -4,10 +4,10 @@
 use lateralis_analysis::Gaps;
 use lateralis_model::{Quality, Trace};
 use lateralis_semantics::kernel::{Activity, KernelEvents};
-use serde_json::Value;
 
 use super::block::BlockTotals;
 use super::calls::CallTotals;
+use super::document::Member;
 use super::faults::FaultTotals;
 use super::idle::IdleTotals;
 use super::left_out::LeftOut;
@@ -53,21 +53,21 @@ impl KernelTotals {
     }
 
     /// Members of the whole, each where the trace has any of it.
-    pub fn json(
-        &self,
+    pub fn json<'a>(
+        &'a self,
         events: &KernelEvents,
         trust: Trust,
-        who: Who<'_>,
-    ) -> Vec<(&'static str, Value)> {
+        who: Who<'a>,
+    ) -> Vec<(&'static str, Member<'a>)> {
         let trust = trusted(events, trust);
         let of_all = self.trust_of_all(trust);
         let devices = events.network_devices().names();
         let all = [
-            ("calls", self.calls.json(events.calls().names(), trust, who)),
-            ("block", self.block.json(of_all)),
+            ("calls", self.calls.json(events.calls().names(), trust, who).map(Member::Value)),
+            ("block", self.block.json(of_all).map(Member::Value)),
             ("page_faults", self.faults.json(trust, who)),
-            ("network", self.network.json(devices, of_all)),
-            ("cpu_idle", self.idle.json(of_all)),
+            ("network", self.network.json(devices, of_all).map(Member::Value)),
+            ("cpu_idle", self.idle.json(of_all).map(Member::Value)),
             ("memory", self.memory.json(trust, who)),
         ];
         all.into_iter().filter_map(|(name, of)| Some((name, of?))).collect()

@@ -106,67 +106,71 @@ impl Levels {
     }
 
     /// All states.
-    pub fn states_json(&self, kinds: &Kinds, trust: Trust, who: Who<'_>) -> Vec<Value> {
-        self.by_machine()
-            .into_iter()
-            .map(|(number, owner, states)| {
-                let machine = &kinds.machines[number as usize];
-                let trust = trust.without(u64::from(machine.is_filtered));
-                let state = |(index, (name, of)): (usize, (&String, &InState))| {
-                    let row = Row::default()
-                        .plain("state", name.as_str())
-                        .number("total_ns", of.nanos, trust.sum)
-                        .number("entries", of.entry_count, trust.sum)
-                        .number("longest_ns", of.longest_nanos, trust.sum);
-                    stays_json(row, stays(states, index), trust).value()
-                };
-                let named = machine.states.iter().zip(states.states());
-                let of: Vec<Value> = named.enumerate().map(state).collect();
+    pub fn states_json<'a>(
+        &'a self,
+        kinds: &'a Kinds,
+        trust: Trust,
+        who: Who<'a>,
+    ) -> impl Iterator<Item = Value> + 'a {
+        self.by_machine().into_iter().map(move |(number, owner, states)| {
+            let machine = &kinds.machines[number as usize];
+            let trust = trust.without(u64::from(machine.is_filtered));
+            let state = |(index, (name, of)): (usize, (&String, &InState))| {
                 let row = Row::default()
-                    .plain("machine", machine.name.as_str())
-                    .plain("key", machine.key.as_deref())
-                    .plain("of", self.owner(owner, who))
-                    .number("unknown_ns", states.unknown_nanos(), trust.value)
-                    .plain("states", of);
-                match owner {
-                    Owner::Thread(writer) => row.plain("pid", writer.pid).plain("tid", writer.tid),
-                    Owner::Cpu(cpu) => row.plain("cpu", cpu),
-                    Owner::Stream(stream) => row.plain("stream", stream.0),
-                    Owner::Process(pid) => row.plain("pid", pid),
-                }
-                .value()
-            })
-            .collect()
+                    .plain("state", name.as_str())
+                    .number("total_ns", of.nanos, trust.sum)
+                    .number("entries", of.entry_count, trust.sum)
+                    .number("longest_ns", of.longest_nanos, trust.sum);
+                stays_json(row, stays(states, index), trust).value()
+            };
+            let named = machine.states.iter().zip(states.states());
+            let of: Vec<Value> = named.enumerate().map(state).collect();
+            let row = Row::default()
+                .plain("machine", machine.name.as_str())
+                .plain("key", machine.key.as_deref())
+                .plain("of", self.owner(owner, who))
+                .number("unknown_ns", states.unknown_nanos(), trust.value)
+                .plain("states", of);
+            match owner {
+                Owner::Thread(writer) => row.plain("pid", writer.pid).plain("tid", writer.tid),
+                Owner::Cpu(cpu) => row.plain("cpu", cpu),
+                Owner::Stream(stream) => row.plain("stream", stream.0),
+                Owner::Process(pid) => row.plain("pid", pid),
+            }
+            .value()
+        })
     }
 
     /// All levels, with a chart each: time and value.
-    pub fn counters_json(&self, kinds: &Kinds, trust: Trust, who: Who<'_>) -> Vec<Value> {
-        self.by_counter()
-            .into_iter()
-            .map(|(number, whose, level)| {
-                let is_filtered = kinds.counters[number as usize].is_filtered;
-                let trust = trust.without(u64::from(is_filtered));
-                let chart: Vec<Value> =
-                    level.chart().iter().map(|point| json!([point.time.0, point.value])).collect();
-                let row = Row::default()
-                    .plain("counter", kinds.counters[number as usize].name.as_str())
-                    .plain("key", kinds.counters[number as usize].key.as_deref())
-                    .plain("of", self.whose(whose, who))
-                    .number("count", level.count(), trust.sum)
-                    .number("min", level.low().map(|point| point.value), trust.value)
-                    .number("max", level.high().map(|point| point.value), trust.sum)
-                    .number("max_at_ns", level.high().map(|point| point.time.0), trust.value)
-                    .number("last", level.last(), trust.value)
-                    .number("mean", level.mean(), trust.value)
-                    .number("chart", chart, trust.value);
-                match whose {
-                    Whose::Process(pid) => row.plain("pid", pid),
-                    Whose::Cpu(cpu) => row.plain("cpu", cpu),
-                    Whose::Nobody => row,
-                }
-                .value()
-            })
-            .collect()
+    pub fn counters_json<'a>(
+        &'a self,
+        kinds: &'a Kinds,
+        trust: Trust,
+        who: Who<'a>,
+    ) -> impl Iterator<Item = Value> + 'a {
+        self.by_counter().into_iter().map(move |(number, whose, level)| {
+            let is_filtered = kinds.counters[number as usize].is_filtered;
+            let trust = trust.without(u64::from(is_filtered));
+            let chart: Vec<Value> =
+                level.chart().iter().map(|point| json!([point.time.0, point.value])).collect();
+            let row = Row::default()
+                .plain("counter", kinds.counters[number as usize].name.as_str())
+                .plain("key", kinds.counters[number as usize].key.as_deref())
+                .plain("of", self.whose(whose, who))
+                .number("count", level.count(), trust.sum)
+                .number("min", level.low().map(|point| point.value), trust.value)
+                .number("max", level.high().map(|point| point.value), trust.sum)
+                .number("max_at_ns", level.high().map(|point| point.time.0), trust.value)
+                .number("last", level.last(), trust.value)
+                .number("mean", level.mean(), trust.value)
+                .number("chart", chart, trust.value);
+            match whose {
+                Whose::Process(pid) => row.plain("pid", pid),
+                Whose::Cpu(cpu) => row.plain("cpu", cpu),
+                Whose::Nobody => row,
+            }
+            .value()
+        })
     }
 
     fn owner(&self, owner: Owner, who: Who<'_>) -> String {

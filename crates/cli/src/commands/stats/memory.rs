@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use lateralis_semantics::kernel::memory::{Allocation, Allocator};
-use serde_json::{Value, json};
 
+use super::document::Member;
 use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
@@ -101,8 +101,8 @@ impl MemoryTotals {
     }
 
     /// The member `memory` of the whole, where there is any.
-    pub fn json(&self, trust: Trust, who: Who<'_>) -> Option<Value> {
-        let row = |((allocator, tid), of): (Key, OfThread)| {
+    pub fn json<'a>(&'a self, trust: Trust, who: Who<'a>) -> Option<Member<'a>> {
+        let row = move |((allocator, tid), of): (Key, OfThread)| {
             let trust = self.trust(allocator, trust);
             let unit = unit(allocator);
             let sized = |amount: &Amount| trust.at_least(amount.unsized_count > 0).sum;
@@ -121,8 +121,7 @@ impl MemoryTotals {
                 .number("own_freed", of.own_freed.size, sized(&of.own_freed))
                 .value()
         };
-        (!self.threads.is_empty())
-            .then(|| json!(self.all().into_iter().map(row).collect::<Vec<_>>()))
+        (!self.threads.is_empty()).then(|| Member::rows(self.all().into_iter().map(row)))
     }
 
     /// The table.

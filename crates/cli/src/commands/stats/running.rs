@@ -9,8 +9,9 @@ use lateralis_model::{Host, Quality, StreamIndex};
 use lateralis_semantics::{Contradiction, Contradictions, Schedule, ThreadStateInterval};
 use lateralis_store::facts::{At, Facts};
 use lateralis_units::Nanos;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::document::Member;
 use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
@@ -281,98 +282,81 @@ impl Running {
 
     /// Members `cpus`, `threads`, `thread_states`, `applications`, `wakeups`, `contradictions` of the
     /// whole, where the trace has switches.
-    pub fn json(
-        &self,
+    pub fn json<'a>(
+        &'a self,
         trust: Trust,
-        who: Who<'_>,
+        who: Who<'a>,
         over: i64,
-    ) -> Option<[(&'static str, Value); 6]> {
+    ) -> Option<[(&'static str, Member<'a>); 6]> {
         if !self.has_switches {
             return None;
         }
-        let share = |nanos: u64| (over > 0).then(|| nanos as f64 / over as f64);
-        let cpus: Vec<Value> = self
-            .by_cpu()
-            .into_iter()
-            .map(|(cpu, time)| {
-                let of_unknown = trust.without(time.missing_count).value;
-                let trust = self.cpu_trust(cpu, time, trust);
-                let series = json!({
-                    "begin_ns": self.begin.0,
-                    "bucket_ns": time.busy.width_nanos(),
-                    "busy_ns": time.busy.values(),
-                });
-                let mut row = Row::default()
-                    .plain("cpu", cpu)
-                    .number("busy_ns", time.busy_nanos, trust.sum)
-                    .number("idle_ns", time.idle_nanos, trust.sum)
-                    .number("unknown_ns", time.unknown_nanos, of_unknown)
-                    // The whole may be longer, too.
-                    .number("utilisation", share(time.busy_nanos), trust.value)
-                    .number("switches", time.switch_count, trust.sum)
-                    .plain("missing_switches", time.missing_count)
-                    .number("series", series, trust.value);
-                if self.has_kernel {
-                    row =
-                        row.number("kernel_ns", self.kernel_of_cpu(cpu), trust.at_least(true).sum);
-                }
-                row.value()
-            })
-            .collect();
-        let threads: Vec<Value> = self
-            .by_thread()
-            .into_iter()
-            .map(|(tid, time)| {
-                let trust = trust.without(time.missing_count).at_least(time.open_count > 0);
-                let mut row = Row::default()
-                    .plain("tid", tid)
-                    .plain("pid", who.threads.process(tid))
-                    .plain("thread", who.name(tid, None))
-                    .plain("priority", who.threads.get(tid).and_then(|thread| thread.priority))
-                    .number("running_ns", time.running_nanos, trust.sum)
-                    .number("utilisation", share(time.running_nanos), trust.value)
-                    .number("schedules", time.schedule_count, trust.sum)
-                    .number("migrations", time.migration_count, trust.value);
-                if self.has_kernel {
-                    row = row.number(
-                        "kernel_ns",
-                        self.kernel_of_thread(tid),
-                        trust.at_least(true).sum,
-                    );
-                }
-                row.value()
-            })
-            .collect();
-        let applications: Vec<Value> = self
-            .by_process(who)
-            .into_iter()
-            .map(|(pid, time)| {
-                let trust = trust.without(time.missing_count).at_least(time.open_count > 0);
-                let mut row = Row::default()
-                    .plain("pid", pid)
-                    .plain("application", who.process(pid))
-                    .number("running_ns", time.running_nanos, trust.sum)
-                    .number("utilisation", share(time.running_nanos), trust.value)
-                    .number("schedules", time.schedule_count, trust.sum)
-                    .number("threads", time.thread_count, trust.sum);
-                if self.has_kernel {
-                    row = row.number("kernel_ns", time.kernel_nanos, trust.at_least(true).sum);
-                }
-                row.value()
-            })
-            .collect();
+        let share = move |nanos: u64| (over > 0).then(|| nanos as f64 / over as f64);
+        let cpus = self.by_cpu().into_iter().map(move |(cpu, time)| {
+            let of_unknown = trust.without(time.missing_count).value;
+            let trust = self.cpu_trust(cpu, time, trust);
+            let series = json!({
+                "begin_ns": self.begin.0,
+                "bucket_ns": time.busy.width_nanos(),
+                "busy_ns": time.busy.values(),
+            });
+            let mut row = Row::default()
+                .plain("cpu", cpu)
+                .number("busy_ns", time.busy_nanos, trust.sum)
+                .number("idle_ns", time.idle_nanos, trust.sum)
+                .number("unknown_ns", time.unknown_nanos, of_unknown)
+                // The whole may be longer, too.
+                .number("utilisation", share(time.busy_nanos), trust.value)
+                .number("switches", time.switch_count, trust.sum)
+                .plain("missing_switches", time.missing_count)
+                .number("series", series, trust.value);
+            if self.has_kernel {
+                row = row.number("kernel_ns", self.kernel_of_cpu(cpu), trust.at_least(true).sum);
+            }
+            row.value()
+        });
+        let threads = self.by_thread().into_iter().map(move |(tid, time)| {
+            let trust = trust.without(time.missing_count).at_least(time.open_count > 0);
+            let mut row = Row::default()
+                .plain("tid", tid)
+                .plain("pid", who.threads.process(tid))
+                .plain("thread", who.name(tid, None))
+                .plain("priority", who.threads.get(tid).and_then(|thread| thread.priority))
+                .number("running_ns", time.running_nanos, trust.sum)
+                .number("utilisation", share(time.running_nanos), trust.value)
+                .number("schedules", time.schedule_count, trust.sum)
+                .number("migrations", time.migration_count, trust.value);
+            if self.has_kernel {
+                row = row.number("kernel_ns", self.kernel_of_thread(tid), trust.at_least(true).sum);
+            }
+            row.value()
+        });
+        let applications = self.by_process(who).into_iter().map(move |(pid, time)| {
+            let trust = trust.without(time.missing_count).at_least(time.open_count > 0);
+            let mut row = Row::default()
+                .plain("pid", pid)
+                .plain("application", who.process(pid))
+                .number("running_ns", time.running_nanos, trust.sum)
+                .number("utilisation", share(time.running_nanos), trust.value)
+                .number("schedules", time.schedule_count, trust.sum)
+                .number("threads", time.thread_count, trust.sum);
+            if self.has_kernel {
+                row = row.number("kernel_ns", time.kernel_nanos, trust.at_least(true).sum);
+            }
+            row.value()
+        });
         Some([
-            ("cpus", json!(cpus)),
-            ("threads", json!(threads)),
+            ("cpus", Member::rows(cpus)),
+            ("threads", Member::rows(threads)),
             ("thread_states", self.states().json(trust, who)),
-            ("applications", json!(applications)),
+            ("applications", Member::rows(applications)),
             (
                 "wakeups",
-                self.wakeups.json(&self.missing(), self.schedule.needless_wakes(), trust, who),
+                self.wakeups.json(self.missing(), self.schedule.needless_wakes(), trust, who),
             ),
             (
                 "contradictions",
-                contradictions::json(&self.contradictions, |tid| who.name(tid, None)),
+                contradictions::json(&self.contradictions, |tid| who.name(tid, None)).into(),
             ),
         ])
     }

@@ -4,6 +4,7 @@
 use lateralis_semantics::kernel::Topics;
 use serde_json::{Map, Value};
 
+use super::document::{Member, Members};
 use super::page::Section;
 
 /// What must be computed; all else is cheap, or needed for everything.
@@ -101,22 +102,28 @@ const OF_SPAN: [(&str, Section); 8] = [
 ];
 
 /// Leaves out what belongs to no wanted section; none wanted are all.
-pub fn keep(all: &mut Value, wanted: &[Section]) {
-    let Some(members) = all.as_object_mut().filter(|_| !wanted.is_empty()) else {
-        return;
-    };
+pub fn keep<'a>(mut members: Members<'a>, wanted: &'a [Section]) -> Members<'a> {
+    if wanted.is_empty() {
+        return members;
+    }
     let is_wanted = |name: &str| {
         let of = MEMBERS.iter().find(|(member, _)| *member == name);
         of.is_none_or(|(_, sections)| sections.iter().any(|section| wanted.contains(section)))
     };
     members.retain(|name, _| is_wanted(name));
-    if let Some(Value::Object(left_out)) = members.get_mut("left_out") {
+    if let Some(Member::Value(Value::Object(left_out))) = members.get_mut("left_out") {
         left_out.retain(|name, _| is_wanted(name));
     }
-    let spans = members.get_mut("spans").and_then(Value::as_array_mut);
-    for span in spans.into_iter().flatten().filter_map(Value::as_object_mut) {
-        keep_of_span(span, wanted);
+    if let Some(spans) = members.remove("spans") {
+        let kept = spans.map_rows(move |mut span| {
+            if let Some(span) = span.as_object_mut() {
+                keep_of_span(span, wanted);
+            }
+            span
+        });
+        members.insert("spans".to_owned(), kept);
     }
+    members
 }
 
 fn keep_of_span(span: &mut Map<String, Value>, wanted: &[Section]) {
@@ -137,6 +144,7 @@ fn keep_of_span(span: &mut Map<String, Value>, wanted: &[Section]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::stats::document;
     use serde_json::json;
 
     #[test]
@@ -152,9 +160,11 @@ mod tests {
             }],
         });
         let kept = |wanted: &[Section]| {
-            let mut all = all.clone();
-            keep(&mut all, wanted);
-            all
+            let mut all = document::members(all.clone());
+            if let Some(Member::Value(Value::Array(spans))) = all.remove("spans") {
+                all.insert("spans".to_owned(), Member::rows(spans.into_iter()));
+            }
+            serde_json::to_value(keep(all, wanted)).expect("JSON")
         };
         assert_eq!(kept(&[]), all);
         let left_out = json!({ "events_by_cpu": [3] });

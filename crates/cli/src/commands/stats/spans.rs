@@ -293,10 +293,13 @@ impl Spans {
     }
 
     /// All numbers.
-    pub fn json(&self, kinds: &Kinds, trust: Trust, who: Who<'_>) -> Vec<Value> {
-        self.all(kinds)
-            .map(|(index, kind, of)| self.kind_json(index, kind, of, trust, who))
-            .collect()
+    pub fn json<'a>(
+        &'a self,
+        kinds: &'a Kinds,
+        trust: Trust,
+        who: Who<'a>,
+    ) -> impl Iterator<Item = Value> + 'a {
+        self.all(kinds).map(move |(index, kind, of)| self.kind_json(index, kind, of, trust, who))
     }
 
     fn kind_json(

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use lateralis_analysis::{ThreadState, ThreadTimes};
 use lateralis_semantics::Schedule;
-use serde_json::{Value, json};
 
+use super::document::Member;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::date;
@@ -22,9 +22,9 @@ pub struct States<'a> {
     pub has_wakes: bool,
 }
 
-impl States<'_> {
+impl<'a> States<'a> {
     /// Those of which anything is known, the longest waits first.
-    fn all(&self) -> Vec<(u32, &ThreadTimes)> {
+    fn all(&self) -> Vec<(u32, &'a ThreadTimes)> {
         let mut all: Vec<_> = self.schedule.states().filter(|(_, of)| of.is_known()).collect();
         all.sort_by_key(|(tid, of)| {
             (Reverse(of.longest_wait.map(|wait| wait.nanos)), Reverse(waited(of)), *tid)
@@ -33,9 +33,9 @@ impl States<'_> {
     }
 
     /// The member `thread_states` of the whole.
-    pub fn json(&self, trust: Trust, who: Who<'_>) -> Value {
+    pub fn json(self, trust: Trust, who: Who<'a>) -> Member<'a> {
         let rows =
-            self.all().into_iter().map(|(tid, of)| {
+            self.all().into_iter().map(move |(tid, of)| {
                 let of_times = trust.at_least(of.is_open);
                 let mut row = Row::default()
                     .plain("tid", tid)
@@ -68,7 +68,7 @@ impl States<'_> {
                 }
                 row.value()
             });
-        json!(rows.collect::<Vec<_>>())
+        Member::rows(rows)
     }
 
     /// The tables.

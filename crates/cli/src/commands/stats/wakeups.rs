@@ -3,13 +3,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use lateralis_analysis::{Durations, ThreadState};
 use lateralis_model::Quality;
 use lateralis_semantics::ThreadStateInterval;
 use lateralis_store::facts::{WakeMoment, Waker};
-use serde_json::Value;
 
+use super::document::{Member, members};
 use super::left_out::LeftOut;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
@@ -125,57 +126,60 @@ impl Wakeups {
 
     /// Latencies by thread, and who woke whom. Where switches are missing, a wake-up of a thread that had
     /// left its processor looks needless.
-    pub fn json(&self, missing: &Missing, needless: u64, trust: Trust, who: Who<'_>) -> Value {
+    pub fn json<'a>(
+        &'a self,
+        missing: Missing,
+        needless: u64,
+        trust: Trust,
+        who: Who<'a>,
+    ) -> Member<'a> {
         // That no wake-up was recorded does not mean that there was none.
         let all_seen = trust.without(missing.count);
         let of_all = if self.has_any { all_seen.value } else { Quality::Unknown };
-        let latencies: Vec<Value> = self
-            .woken
-            .iter()
-            .map(|(&tid, of)| {
-                let trust = trust.without(missing.of_thread(tid));
-                let cut = of.trust(trust);
-                let mut row = Row::default()
-                    .plain("tid", tid)
-                    .plain("thread", who.name(tid, None))
-                    .number("count", of.durations.len() as u64, trust.sum)
-                    .number("touched_by_losses", of.touched, trust.value);
-                if let Some(d) = of.durations.distribution() {
-                    row = row
-                        .number("min_ns", d.min, cut.value)
-                        .number("mean_ns", d.mean, cut.value)
-                        .number("median_ns", d.median, cut.value)
-                        .number("p99_ns", d.p99, cut.value)
-                        .number("max_ns", d.max, cut.sum);
-                }
-                row.value()
-            })
-            .collect();
-        let pairs: Vec<Value> = self
-            .pairs()
-            .into_iter()
-            .map(|((waker, woken), count)| {
-                let by = match waker {
-                    Waker::Thread(waker) | Waker::Unknown(Some(waker)) => Some(waker),
-                    Waker::Interrupt | Waker::Unknown(None) => None,
-                };
-                let trust = trust.without(missing.of_thread(woken));
-                Row::default()
-                    .plain("woken_by", kind(waker))
-                    .plain("waker_tid", by)
-                    .plain("waker", by.and_then(|tid| who.name(tid, None)))
-                    .plain("tid", woken)
-                    .plain("thread", who.name(woken, None))
-                    .number("count", count, trust.value.and(self.quality((waker, woken))))
-                    .value()
-            })
-            .collect();
-        Row::default()
-            .plain("latencies", latencies)
-            .plain("pairs", pairs)
-            .number("needless", needless, of_all)
-            .number("not_run_yet", self.waiting_count, of_all)
-            .value()
+        let missing = Rc::new(missing);
+        let missing_of = Rc::clone(&missing);
+        let latencies = self.woken.iter().map(move |(&tid, of)| {
+            let trust = trust.without(missing_of.of_thread(tid));
+            let cut = of.trust(trust);
+            let mut row = Row::default()
+                .plain("tid", tid)
+                .plain("thread", who.name(tid, None))
+                .number("count", of.durations.len() as u64, trust.sum)
+                .number("touched_by_losses", of.touched, trust.value);
+            if let Some(d) = of.durations.distribution() {
+                row = row
+                    .number("min_ns", d.min, cut.value)
+                    .number("mean_ns", d.mean, cut.value)
+                    .number("median_ns", d.median, cut.value)
+                    .number("p99_ns", d.p99, cut.value)
+                    .number("max_ns", d.max, cut.sum);
+            }
+            row.value()
+        });
+        let pairs = self.pairs().into_iter().map(move |((waker, woken), count)| {
+            let by = match waker {
+                Waker::Thread(waker) | Waker::Unknown(Some(waker)) => Some(waker),
+                Waker::Interrupt | Waker::Unknown(None) => None,
+            };
+            let trust = trust.without(missing.of_thread(woken));
+            Row::default()
+                .plain("woken_by", kind(waker))
+                .plain("waker_tid", by)
+                .plain("waker", by.and_then(|tid| who.name(tid, None)))
+                .plain("tid", woken)
+                .plain("thread", who.name(woken, None))
+                .number("count", count, trust.value.and(self.quality((waker, woken))))
+                .value()
+        });
+        let sums = Row::default().number("needless", needless, of_all).number(
+            "not_run_yet",
+            self.waiting_count,
+            of_all,
+        );
+        let mut members = members(sums.value());
+        members.insert("latencies".to_owned(), Member::rows(latencies));
+        members.insert("pairs".to_owned(), Member::rows(pairs));
+        Member::Object(members)
     }
 
     /// Of how often one woke another: who is not known to be the waker may be none, and where that is not
