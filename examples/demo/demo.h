@@ -64,12 +64,12 @@ enum lat_enum_warehouse_state_state {
 /* client: Orders things */
 
 /* ORDER: an order begins */
-static inline int lat_client_order_enabled(void)
+LAT_EVENT int lat_client_order_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 0u) != 0;
 }
 
-static inline void lat_client_order(uint32_t id, uint32_t item)
+LAT_EVENT void lat_client_order(uint32_t id, uint32_t item)
 {
     LAT_SITE(lat_schema_demo, 0u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 0u, 8u,
@@ -78,12 +78,12 @@ static inline void lat_client_order(uint32_t id, uint32_t item)
 }
 
 /* SEND: the order is sent */
-static inline int lat_client_send_enabled(void)
+LAT_EVENT int lat_client_send_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 1u) != 0;
 }
 
-static inline void lat_client_send(uint32_t id, uint32_t size)
+LAT_EVENT void lat_client_send(uint32_t id, uint32_t size)
 {
     LAT_SITE(lat_schema_demo, 1u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 1u, 8u,
@@ -92,12 +92,12 @@ static inline void lat_client_send(uint32_t id, uint32_t size)
 }
 
 /* RECEIVE: the answer is here */
-static inline int lat_client_receive_enabled(void)
+LAT_EVENT int lat_client_receive_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 2u) != 0;
 }
 
-static inline void lat_client_receive(uint32_t id, uint32_t size)
+LAT_EVENT void lat_client_receive(uint32_t id, uint32_t size)
 {
     LAT_SITE(lat_schema_demo, 2u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 2u, 8u,
@@ -106,12 +106,12 @@ static inline void lat_client_receive(uint32_t id, uint32_t size)
 }
 
 /* DONE: the order is complete */
-static inline int lat_client_done_enabled(void)
+LAT_EVENT int lat_client_done_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 3u) != 0;
 }
 
-static inline void lat_client_done(uint32_t id, uint32_t pieces)
+LAT_EVENT void lat_client_done(uint32_t id, uint32_t pieces)
 {
     LAT_SITE(lat_schema_demo, 3u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 3u, 8u,
@@ -120,12 +120,12 @@ static inline void lat_client_done(uint32_t id, uint32_t pieces)
 }
 
 /* STATE: what the client does */
-static inline int lat_client_state_enabled(void)
+LAT_EVENT int lat_client_state_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 4u) != 0;
 }
 
-static inline void lat_client_state(enum lat_enum_client_state_state state)
+LAT_EVENT void lat_client_state(enum lat_enum_client_state_state state)
 {
     LAT_SITE(lat_schema_demo, 4u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 4u, 1u,
@@ -133,12 +133,12 @@ static inline void lat_client_state(enum lat_enum_client_state_state state)
 }
 
 /* REMINDER: a signal came in */
-static inline int lat_client_reminder_enabled(void)
+LAT_EVENT int lat_client_reminder_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 5u) != 0;
 }
 
-static inline void lat_client_reminder(uint32_t count)
+LAT_EVENT void lat_client_reminder(uint32_t count)
 {
     LAT_SITE(lat_schema_demo, 5u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 5u, 4u,
@@ -148,12 +148,12 @@ static inline void lat_client_reminder(uint32_t count)
 /* warehouse: Answers orders */
 
 /* RECEIVE: an order is here */
-static inline int lat_warehouse_receive_enabled(void)
+LAT_EVENT int lat_warehouse_receive_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 6u) != 0;
 }
 
-static inline void lat_warehouse_receive(uint32_t id, uint32_t size)
+LAT_EVENT void lat_warehouse_receive(uint32_t id, uint32_t size)
 {
     LAT_SITE(lat_schema_demo, 6u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 6u, 8u,
@@ -162,12 +162,12 @@ static inline void lat_warehouse_receive(uint32_t id, uint32_t size)
 }
 
 /* QUEUE: orders waiting */
-static inline int lat_warehouse_queue_enabled(void)
+LAT_EVENT int lat_warehouse_queue_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 7u) != 0;
 }
 
-static inline void lat_warehouse_queue(uint32_t waiting)
+LAT_EVENT void lat_warehouse_queue(uint32_t waiting)
 {
     LAT_SITE(lat_schema_demo, 7u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 7u, 4u,
@@ -175,12 +175,12 @@ static inline void lat_warehouse_queue(uint32_t waiting)
 }
 
 /* WORK: a worker takes it */
-static inline int lat_warehouse_work_enabled(void)
+LAT_EVENT int lat_warehouse_work_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 8u) != 0;
 }
 
-static inline void lat_warehouse_work(uint32_t id)
+LAT_EVENT void lat_warehouse_work(uint32_t id)
 {
     LAT_SITE(lat_schema_demo, 8u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 8u, 4u,
@@ -188,12 +188,12 @@ static inline void lat_warehouse_work(uint32_t id)
 }
 
 /* WORKED: the worker is done */
-static inline int lat_warehouse_worked_enabled(void)
+LAT_EVENT int lat_warehouse_worked_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 9u) != 0;
 }
 
-static inline void lat_warehouse_worked(uint32_t id)
+LAT_EVENT void lat_warehouse_worked(uint32_t id)
 {
     LAT_SITE(lat_schema_demo, 9u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 9u, 4u,
@@ -201,12 +201,12 @@ static inline void lat_warehouse_worked(uint32_t id)
 }
 
 /* WAIT: the shelf is asked for */
-static inline int lat_warehouse_wait_enabled(void)
+LAT_EVENT int lat_warehouse_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 10u) != 0;
 }
 
-static inline void lat_warehouse_wait(uint32_t worker)
+LAT_EVENT void lat_warehouse_wait(uint32_t worker)
 {
     LAT_SITE(lat_schema_demo, 10u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 10u, 4u,
@@ -214,12 +214,12 @@ static inline void lat_warehouse_wait(uint32_t worker)
 }
 
 /* LOCKED: the shelf is ours */
-static inline int lat_warehouse_locked_enabled(void)
+LAT_EVENT int lat_warehouse_locked_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 11u) != 0;
 }
 
-static inline void lat_warehouse_locked(uint32_t worker)
+LAT_EVENT void lat_warehouse_locked(uint32_t worker)
 {
     LAT_SITE(lat_schema_demo, 11u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 11u, 4u,
@@ -227,12 +227,12 @@ static inline void lat_warehouse_locked(uint32_t worker)
 }
 
 /* TAKE: work at the shelf */
-static inline int lat_warehouse_take_enabled(void)
+LAT_EVENT int lat_warehouse_take_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 12u) != 0;
 }
 
-static inline void lat_warehouse_take(uint32_t worker)
+LAT_EVENT void lat_warehouse_take(uint32_t worker)
 {
     LAT_SITE(lat_schema_demo, 12u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 12u, 4u,
@@ -240,12 +240,12 @@ static inline void lat_warehouse_take(uint32_t worker)
 }
 
 /* RELEASE: the shelf is free */
-static inline int lat_warehouse_release_enabled(void)
+LAT_EVENT int lat_warehouse_release_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 13u) != 0;
 }
 
-static inline void lat_warehouse_release(uint32_t worker)
+LAT_EVENT void lat_warehouse_release(uint32_t worker)
 {
     LAT_SITE(lat_schema_demo, 13u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 13u, 4u,
@@ -253,12 +253,12 @@ static inline void lat_warehouse_release(uint32_t worker)
 }
 
 /* REFILL: item %u was short: refilled with %u pieces */
-static inline int lat_warehouse_refill_enabled(void)
+LAT_EVENT int lat_warehouse_refill_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 14u) != 0;
 }
 
-static inline void lat_warehouse_refill(uint32_t item, uint32_t pieces)
+LAT_EVENT void lat_warehouse_refill(uint32_t item, uint32_t pieces)
 {
     LAT_SITE(lat_schema_demo, 14u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 14u, 8u,
@@ -267,12 +267,12 @@ static inline void lat_warehouse_refill(uint32_t item, uint32_t pieces)
 }
 
 /* SEND: the answer is sent */
-static inline int lat_warehouse_send_enabled(void)
+LAT_EVENT int lat_warehouse_send_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 15u) != 0;
 }
 
-static inline void lat_warehouse_send(uint32_t id, uint32_t size)
+LAT_EVENT void lat_warehouse_send(uint32_t id, uint32_t size)
 {
     LAT_SITE(lat_schema_demo, 15u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 15u, 8u,
@@ -281,12 +281,12 @@ static inline void lat_warehouse_send(uint32_t id, uint32_t size)
 }
 
 /* STATE: what the worker does */
-static inline int lat_warehouse_state_enabled(void)
+LAT_EVENT int lat_warehouse_state_enabled(void)
 {
     return lat_i_on(&lat_schema_demo, 16u) != 0;
 }
 
-static inline void lat_warehouse_state(enum lat_enum_warehouse_state_state state)
+LAT_EVENT void lat_warehouse_state(enum lat_enum_warehouse_state_state state)
 {
     LAT_SITE(lat_schema_demo, 16u, lat_on);
     lat_i_emit1(&lat_schema_demo, lat_on, 16u, 1u,
@@ -306,7 +306,7 @@ struct lat_scope_warehouse_work {
     uint32_t id;
 };
 
-static inline struct lat_scope_warehouse_work lat_scope_warehouse_work_begin(uint32_t id)
+LAT_EVENT struct lat_scope_warehouse_work lat_scope_warehouse_work_begin(uint32_t id)
 {
     struct lat_scope_warehouse_work lat_scope;
     lat_scope.id = id;
@@ -314,7 +314,7 @@ static inline struct lat_scope_warehouse_work lat_scope_warehouse_work_begin(uin
     return lat_scope;
 }
 
-static inline void lat_scope_warehouse_work_end(struct lat_scope_warehouse_work *lat_scope)
+LAT_EVENT void lat_scope_warehouse_work_end(struct lat_scope_warehouse_work *lat_scope)
 {
     lat_warehouse_worked(lat_scope->id);
 }
@@ -327,7 +327,7 @@ struct lat_scope_warehouse_shelf_wait {
     uint32_t worker;
 };
 
-static inline struct lat_scope_warehouse_shelf_wait lat_scope_warehouse_shelf_wait_begin(uint32_t worker)
+LAT_EVENT struct lat_scope_warehouse_shelf_wait lat_scope_warehouse_shelf_wait_begin(uint32_t worker)
 {
     struct lat_scope_warehouse_shelf_wait lat_scope;
     lat_scope.worker = worker;
@@ -335,7 +335,7 @@ static inline struct lat_scope_warehouse_shelf_wait lat_scope_warehouse_shelf_wa
     return lat_scope;
 }
 
-static inline void lat_scope_warehouse_shelf_wait_end(struct lat_scope_warehouse_shelf_wait *lat_scope)
+LAT_EVENT void lat_scope_warehouse_shelf_wait_end(struct lat_scope_warehouse_shelf_wait *lat_scope)
 {
     lat_warehouse_locked(lat_scope->worker);
 }
@@ -348,7 +348,7 @@ struct lat_scope_warehouse_shelf_held {
     uint32_t worker;
 };
 
-static inline struct lat_scope_warehouse_shelf_held lat_scope_warehouse_shelf_held_begin(uint32_t worker)
+LAT_EVENT struct lat_scope_warehouse_shelf_held lat_scope_warehouse_shelf_held_begin(uint32_t worker)
 {
     struct lat_scope_warehouse_shelf_held lat_scope;
     lat_scope.worker = worker;
@@ -356,7 +356,7 @@ static inline struct lat_scope_warehouse_shelf_held lat_scope_warehouse_shelf_he
     return lat_scope;
 }
 
-static inline void lat_scope_warehouse_shelf_held_end(struct lat_scope_warehouse_shelf_held *lat_scope)
+LAT_EVENT void lat_scope_warehouse_shelf_held_end(struct lat_scope_warehouse_shelf_held *lat_scope)
 {
     lat_warehouse_release(lat_scope->worker);
 }

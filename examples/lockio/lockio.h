@@ -27,12 +27,12 @@ LAT_SCHEMA_DEFINE(lockio, 2u, UINT64_C(0x71dc16479ed91156), "lockio",
 /* server: Answers requests */
 
 /* REQUEST: a request comes in */
-static inline int lat_server_request_enabled(void)
+LAT_EVENT int lat_server_request_enabled(void)
 {
     return lat_i_on(&lat_schema_lockio, 0u) != 0;
 }
 
-static inline void lat_server_request(uint32_t id)
+LAT_EVENT void lat_server_request(uint32_t id)
 {
     LAT_SITE(lat_schema_lockio, 0u, lat_on);
     lat_i_emit1(&lat_schema_lockio, lat_on, 0u, 4u,
@@ -40,12 +40,12 @@ static inline void lat_server_request(uint32_t id)
 }
 
 /* ANSWERED: and is answered */
-static inline int lat_server_answered_enabled(void)
+LAT_EVENT int lat_server_answered_enabled(void)
 {
     return lat_i_on(&lat_schema_lockio, 1u) != 0;
 }
 
-static inline void lat_server_answered(uint32_t id)
+LAT_EVENT void lat_server_answered(uint32_t id)
 {
     LAT_SITE(lat_schema_lockio, 1u, lat_on);
     lat_i_emit1(&lat_schema_lockio, lat_on, 1u, 4u,
@@ -65,7 +65,7 @@ struct lat_scope_server_request {
     uint32_t id;
 };
 
-static inline struct lat_scope_server_request lat_scope_server_request_begin(uint32_t id)
+LAT_EVENT struct lat_scope_server_request lat_scope_server_request_begin(uint32_t id)
 {
     struct lat_scope_server_request lat_scope;
     lat_scope.id = id;
@@ -73,7 +73,7 @@ static inline struct lat_scope_server_request lat_scope_server_request_begin(uin
     return lat_scope;
 }
 
-static inline void lat_scope_server_request_end(struct lat_scope_server_request *lat_scope)
+LAT_EVENT void lat_scope_server_request_end(struct lat_scope_server_request *lat_scope)
 {
     lat_server_answered(lat_scope->id);
 }

@@ -41,12 +41,12 @@ LAT_SCHEMA_DEFINE(slowdown, 14u, UINT64_C(0x5a61bac9365e436b), "slowdown",
 /* shop: Answers requests */
 
 /* REQUEST: a request comes in */
-static inline int lat_shop_request_enabled(void)
+LAT_EVENT int lat_shop_request_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 0u) != 0;
 }
 
-static inline void lat_shop_request(uint32_t id)
+LAT_EVENT void lat_shop_request(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 0u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 0u, 4u,
@@ -54,12 +54,12 @@ static inline void lat_shop_request(uint32_t id)
 }
 
 /* ANSWERED: and is answered */
-static inline int lat_shop_answered_enabled(void)
+LAT_EVENT int lat_shop_answered_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 1u) != 0;
 }
 
-static inline void lat_shop_answered(uint32_t id)
+LAT_EVENT void lat_shop_answered(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 1u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 1u, 4u,
@@ -67,36 +67,36 @@ static inline void lat_shop_answered(uint32_t id)
 }
 
 /* PARSE: its text is read */
-static inline int lat_shop_parse_enabled(void)
+LAT_EVENT int lat_shop_parse_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 2u) != 0;
 }
 
-static inline void lat_shop_parse(void)
+LAT_EVENT void lat_shop_parse(void)
 {
     LAT_SITE(lat_schema_slowdown, 2u, lat_on);
     lat_i_emit0(&lat_schema_slowdown, lat_on, 2u, 0u);
 }
 
 /* PARSED: as far as it goes */
-static inline int lat_shop_parsed_enabled(void)
+LAT_EVENT int lat_shop_parsed_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 3u) != 0;
 }
 
-static inline void lat_shop_parsed(void)
+LAT_EVENT void lat_shop_parsed(void)
 {
     LAT_SITE(lat_schema_slowdown, 3u, lat_on);
     lat_i_emit0(&lat_schema_slowdown, lat_on, 3u, 0u);
 }
 
 /* PRICE: what does it cost? */
-static inline int lat_shop_price_enabled(void)
+LAT_EVENT int lat_shop_price_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 4u) != 0;
 }
 
-static inline void lat_shop_price(uint32_t item)
+LAT_EVENT void lat_shop_price(uint32_t item)
 {
     LAT_SITE(lat_schema_slowdown, 4u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 4u, 4u,
@@ -104,12 +104,12 @@ static inline void lat_shop_price(uint32_t item)
 }
 
 /* PRICED: so much */
-static inline int lat_shop_priced_enabled(void)
+LAT_EVENT int lat_shop_priced_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 5u) != 0;
 }
 
-static inline void lat_shop_priced(uint32_t item)
+LAT_EVENT void lat_shop_priced(uint32_t item)
 {
     LAT_SITE(lat_schema_slowdown, 5u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 5u, 4u,
@@ -117,36 +117,36 @@ static inline void lat_shop_priced(uint32_t item)
 }
 
 /* STORE: the books are kept */
-static inline int lat_shop_store_enabled(void)
+LAT_EVENT int lat_shop_store_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 6u) != 0;
 }
 
-static inline void lat_shop_store(void)
+LAT_EVENT void lat_shop_store(void)
 {
     LAT_SITE(lat_schema_slowdown, 6u, lat_on);
     lat_i_emit0(&lat_schema_slowdown, lat_on, 6u, 0u);
 }
 
 /* STORED: and closed */
-static inline int lat_shop_stored_enabled(void)
+LAT_EVENT int lat_shop_stored_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 7u) != 0;
 }
 
-static inline void lat_shop_stored(void)
+LAT_EVENT void lat_shop_stored(void)
 {
     LAT_SITE(lat_schema_slowdown, 7u, lat_on);
     lat_i_emit0(&lat_schema_slowdown, lat_on, 7u, 0u);
 }
 
 /* ORDER: goods are ordered */
-static inline int lat_shop_order_enabled(void)
+LAT_EVENT int lat_shop_order_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 8u) != 0;
 }
 
-static inline void lat_shop_order(uint32_t id)
+LAT_EVENT void lat_shop_order(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 8u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 8u, 4u,
@@ -154,12 +154,12 @@ static inline void lat_shop_order(uint32_t id)
 }
 
 /* NOTICE: the customer is told */
-static inline int lat_shop_notice_enabled(void)
+LAT_EVENT int lat_shop_notice_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 9u) != 0;
 }
 
-static inline void lat_shop_notice(uint32_t id)
+LAT_EVENT void lat_shop_notice(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 9u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 9u, 4u,
@@ -169,12 +169,12 @@ static inline void lat_shop_notice(uint32_t id)
 /* desk: Gets what the shop sends */
 
 /* ORDER: an order is here */
-static inline int lat_desk_order_enabled(void)
+LAT_EVENT int lat_desk_order_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 10u) != 0;
 }
 
-static inline void lat_desk_order(uint32_t id)
+LAT_EVENT void lat_desk_order(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 10u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 10u, 4u,
@@ -182,12 +182,12 @@ static inline void lat_desk_order(uint32_t id)
 }
 
 /* NOTICE: a notice is here */
-static inline int lat_desk_notice_enabled(void)
+LAT_EVENT int lat_desk_notice_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 11u) != 0;
 }
 
-static inline void lat_desk_notice(uint32_t id)
+LAT_EVENT void lat_desk_notice(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 11u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 11u, 4u,
@@ -195,12 +195,12 @@ static inline void lat_desk_notice(uint32_t id)
 }
 
 /* PACK: a parcel is packed */
-static inline int lat_desk_pack_enabled(void)
+LAT_EVENT int lat_desk_pack_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 12u) != 0;
 }
 
-static inline void lat_desk_pack(uint32_t id)
+LAT_EVENT void lat_desk_pack(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 12u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 12u, 4u,
@@ -208,12 +208,12 @@ static inline void lat_desk_pack(uint32_t id)
 }
 
 /* PACKED: and ready */
-static inline int lat_desk_packed_enabled(void)
+LAT_EVENT int lat_desk_packed_enabled(void)
 {
     return lat_i_on(&lat_schema_slowdown, 13u) != 0;
 }
 
-static inline void lat_desk_packed(uint32_t id)
+LAT_EVENT void lat_desk_packed(uint32_t id)
 {
     LAT_SITE(lat_schema_slowdown, 13u, lat_on);
     lat_i_emit1(&lat_schema_slowdown, lat_on, 13u, 4u,
@@ -233,7 +233,7 @@ struct lat_scope_shop_request {
     uint32_t id;
 };
 
-static inline struct lat_scope_shop_request lat_scope_shop_request_begin(uint32_t id)
+LAT_EVENT struct lat_scope_shop_request lat_scope_shop_request_begin(uint32_t id)
 {
     struct lat_scope_shop_request lat_scope;
     lat_scope.id = id;
@@ -241,7 +241,7 @@ static inline struct lat_scope_shop_request lat_scope_shop_request_begin(uint32_
     return lat_scope;
 }
 
-static inline void lat_scope_shop_request_end(struct lat_scope_shop_request *lat_scope)
+LAT_EVENT void lat_scope_shop_request_end(struct lat_scope_shop_request *lat_scope)
 {
     lat_shop_answered(lat_scope->id);
 }
@@ -254,7 +254,7 @@ struct lat_scope_shop_parse {
     char nothing;
 };
 
-static inline struct lat_scope_shop_parse lat_scope_shop_parse_begin(void)
+LAT_EVENT struct lat_scope_shop_parse lat_scope_shop_parse_begin(void)
 {
     struct lat_scope_shop_parse lat_scope;
     lat_scope.nothing = 0;
@@ -262,7 +262,7 @@ static inline struct lat_scope_shop_parse lat_scope_shop_parse_begin(void)
     return lat_scope;
 }
 
-static inline void lat_scope_shop_parse_end(struct lat_scope_shop_parse *lat_scope)
+LAT_EVENT void lat_scope_shop_parse_end(struct lat_scope_shop_parse *lat_scope)
 {
     (void)lat_scope;
     lat_shop_parsed();
@@ -276,7 +276,7 @@ struct lat_scope_shop_price {
     uint32_t item;
 };
 
-static inline struct lat_scope_shop_price lat_scope_shop_price_begin(uint32_t item)
+LAT_EVENT struct lat_scope_shop_price lat_scope_shop_price_begin(uint32_t item)
 {
     struct lat_scope_shop_price lat_scope;
     lat_scope.item = item;
@@ -284,7 +284,7 @@ static inline struct lat_scope_shop_price lat_scope_shop_price_begin(uint32_t it
     return lat_scope;
 }
 
-static inline void lat_scope_shop_price_end(struct lat_scope_shop_price *lat_scope)
+LAT_EVENT void lat_scope_shop_price_end(struct lat_scope_shop_price *lat_scope)
 {
     lat_shop_priced(lat_scope->item);
 }
@@ -297,7 +297,7 @@ struct lat_scope_shop_store {
     char nothing;
 };
 
-static inline struct lat_scope_shop_store lat_scope_shop_store_begin(void)
+LAT_EVENT struct lat_scope_shop_store lat_scope_shop_store_begin(void)
 {
     struct lat_scope_shop_store lat_scope;
     lat_scope.nothing = 0;
@@ -305,7 +305,7 @@ static inline struct lat_scope_shop_store lat_scope_shop_store_begin(void)
     return lat_scope;
 }
 
-static inline void lat_scope_shop_store_end(struct lat_scope_shop_store *lat_scope)
+LAT_EVENT void lat_scope_shop_store_end(struct lat_scope_shop_store *lat_scope)
 {
     (void)lat_scope;
     lat_shop_stored();
@@ -319,7 +319,7 @@ struct lat_scope_desk_pack {
     uint32_t id;
 };
 
-static inline struct lat_scope_desk_pack lat_scope_desk_pack_begin(uint32_t id)
+LAT_EVENT struct lat_scope_desk_pack lat_scope_desk_pack_begin(uint32_t id)
 {
     struct lat_scope_desk_pack lat_scope;
     lat_scope.id = id;
@@ -327,7 +327,7 @@ static inline struct lat_scope_desk_pack lat_scope_desk_pack_begin(uint32_t id)
     return lat_scope;
 }
 
-static inline void lat_scope_desk_pack_end(struct lat_scope_desk_pack *lat_scope)
+LAT_EVENT void lat_scope_desk_pack_end(struct lat_scope_desk_pack *lat_scope)
 {
     lat_desk_packed(lat_scope->id);
 }

@@ -28,12 +28,12 @@ LAT_SCHEMA_DEFINE(spikes, 3u, UINT64_C(0xe22a9b9c181e2719), "spikes",
 /* spikes: Answers requests */
 
 /* TICK: time passes */
-static inline int lat_spikes_tick_enabled(void)
+LAT_EVENT int lat_spikes_tick_enabled(void)
 {
     return lat_i_on(&lat_schema_spikes, 0u) != 0;
 }
 
-static inline void lat_spikes_tick(uint32_t number)
+LAT_EVENT void lat_spikes_tick(uint32_t number)
 {
     LAT_SITE(lat_schema_spikes, 0u, lat_on);
     lat_i_emit1(&lat_schema_spikes, lat_on, 0u, 4u,
@@ -41,12 +41,12 @@ static inline void lat_spikes_tick(uint32_t number)
 }
 
 /* REQUEST: a request comes in */
-static inline int lat_spikes_request_enabled(void)
+LAT_EVENT int lat_spikes_request_enabled(void)
 {
     return lat_i_on(&lat_schema_spikes, 1u) != 0;
 }
 
-static inline void lat_spikes_request(uint32_t id)
+LAT_EVENT void lat_spikes_request(uint32_t id)
 {
     LAT_SITE(lat_schema_spikes, 1u, lat_on);
     lat_i_emit1(&lat_schema_spikes, lat_on, 1u, 4u,
@@ -54,12 +54,12 @@ static inline void lat_spikes_request(uint32_t id)
 }
 
 /* ANSWERED: and is answered */
-static inline int lat_spikes_answered_enabled(void)
+LAT_EVENT int lat_spikes_answered_enabled(void)
 {
     return lat_i_on(&lat_schema_spikes, 2u) != 0;
 }
 
-static inline void lat_spikes_answered(uint32_t id)
+LAT_EVENT void lat_spikes_answered(uint32_t id)
 {
     LAT_SITE(lat_schema_spikes, 2u, lat_on);
     lat_i_emit1(&lat_schema_spikes, lat_on, 2u, 4u,
@@ -79,7 +79,7 @@ struct lat_scope_spikes_request {
     uint32_t id;
 };
 
-static inline struct lat_scope_spikes_request lat_scope_spikes_request_begin(uint32_t id)
+LAT_EVENT struct lat_scope_spikes_request lat_scope_spikes_request_begin(uint32_t id)
 {
     struct lat_scope_spikes_request lat_scope;
     lat_scope.id = id;
@@ -87,7 +87,7 @@ static inline struct lat_scope_spikes_request lat_scope_spikes_request_begin(uin
     return lat_scope;
 }
 
-static inline void lat_scope_spikes_request_end(struct lat_scope_spikes_request *lat_scope)
+LAT_EVENT void lat_scope_spikes_request_end(struct lat_scope_spikes_request *lat_scope)
 {
     lat_spikes_answered(lat_scope->id);
 }

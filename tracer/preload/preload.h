@@ -145,12 +145,12 @@ enum lat_enum_preload_io_call {
 /* mutex: Locks of the C library: who waits, who holds */
 
 /* MUTEX_WAIT: somebody else has the mutex: waiting begins */
-static inline int lat_mutex_mutex_wait_enabled(void)
+LAT_EVENT int lat_mutex_mutex_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 0u) != 0;
 }
 
-static inline void lat_mutex_mutex_wait(uint64_t mutex, uint64_t caller)
+LAT_EVENT void lat_mutex_mutex_wait(uint64_t mutex, uint64_t caller)
 {
     LAT_SITE(lat_schema_preload, 0u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 0u, 16u,
@@ -159,12 +159,12 @@ static inline void lat_mutex_mutex_wait(uint64_t mutex, uint64_t caller)
 }
 
 /* MUTEX_WAITED: waiting ends; error 0: got it */
-static inline int lat_mutex_mutex_waited_enabled(void)
+LAT_EVENT int lat_mutex_mutex_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 1u) != 0;
 }
 
-static inline void lat_mutex_mutex_waited(uint64_t mutex, int32_t error)
+LAT_EVENT void lat_mutex_mutex_waited(uint64_t mutex, int32_t error)
 {
     LAT_SITE(lat_schema_preload, 1u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 1u, 12u,
@@ -173,12 +173,12 @@ static inline void lat_mutex_mutex_waited(uint64_t mutex, int32_t error)
 }
 
 /* MUTEX_LOCK: mutex taken */
-static inline int lat_mutex_mutex_lock_enabled(void)
+LAT_EVENT int lat_mutex_mutex_lock_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 2u) != 0;
 }
 
-static inline void lat_mutex_mutex_lock(uint64_t mutex, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
+LAT_EVENT void lat_mutex_mutex_lock(uint64_t mutex, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
 {
     LAT_SITE(lat_schema_preload, 2u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 2u, 21u,
@@ -189,12 +189,12 @@ static inline void lat_mutex_mutex_lock(uint64_t mutex, uint64_t caller, uint32_
 }
 
 /* MUTEX_BUSY: a trylock found the mutex taken */
-static inline int lat_mutex_mutex_busy_enabled(void)
+LAT_EVENT int lat_mutex_mutex_busy_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 3u) != 0;
 }
 
-static inline void lat_mutex_mutex_busy(uint64_t mutex, uint64_t caller)
+LAT_EVENT void lat_mutex_mutex_busy(uint64_t mutex, uint64_t caller)
 {
     LAT_SITE(lat_schema_preload, 3u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 3u, 16u,
@@ -203,12 +203,12 @@ static inline void lat_mutex_mutex_busy(uint64_t mutex, uint64_t caller)
 }
 
 /* MUTEX_UNLOCK: mutex released */
-static inline int lat_mutex_mutex_unlock_enabled(void)
+LAT_EVENT int lat_mutex_mutex_unlock_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 4u) != 0;
 }
 
-static inline void lat_mutex_mutex_unlock(uint64_t mutex, uint32_t thread)
+LAT_EVENT void lat_mutex_mutex_unlock(uint64_t mutex, uint32_t thread)
 {
     LAT_SITE(lat_schema_preload, 4u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 4u, 12u,
@@ -217,12 +217,12 @@ static inline void lat_mutex_mutex_unlock(uint64_t mutex, uint32_t thread)
 }
 
 /* MUTEX_UNLOCK_FAILED: the release before this record was refused */
-static inline int lat_mutex_mutex_unlock_failed_enabled(void)
+LAT_EVENT int lat_mutex_mutex_unlock_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 5u) != 0;
 }
 
-static inline void lat_mutex_mutex_unlock_failed(uint64_t mutex, uint32_t thread, int32_t error)
+LAT_EVENT void lat_mutex_mutex_unlock_failed(uint64_t mutex, uint32_t thread, int32_t error)
 {
     LAT_SITE(lat_schema_preload, 5u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 5u, 16u,
@@ -232,12 +232,12 @@ static inline void lat_mutex_mutex_unlock_failed(uint64_t mutex, uint32_t thread
 }
 
 /* RWLOCK_WAIT: the lock is not free: waiting begins */
-static inline int lat_mutex_rwlock_wait_enabled(void)
+LAT_EVENT int lat_mutex_rwlock_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 6u) != 0;
 }
 
-static inline void lat_mutex_rwlock_wait(uint64_t rwlock, uint64_t caller, bool exclusive)
+LAT_EVENT void lat_mutex_rwlock_wait(uint64_t rwlock, uint64_t caller, bool exclusive)
 {
     LAT_SITE(lat_schema_preload, 6u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 6u, 17u,
@@ -247,12 +247,12 @@ static inline void lat_mutex_rwlock_wait(uint64_t rwlock, uint64_t caller, bool 
 }
 
 /* RWLOCK_WAITED: waiting ends; error 0: got it */
-static inline int lat_mutex_rwlock_waited_enabled(void)
+LAT_EVENT int lat_mutex_rwlock_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 7u) != 0;
 }
 
-static inline void lat_mutex_rwlock_waited(uint64_t rwlock, int32_t error)
+LAT_EVENT void lat_mutex_rwlock_waited(uint64_t rwlock, int32_t error)
 {
     LAT_SITE(lat_schema_preload, 7u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 7u, 12u,
@@ -261,12 +261,12 @@ static inline void lat_mutex_rwlock_waited(uint64_t rwlock, int32_t error)
 }
 
 /* RWLOCK_READ: taken for reading */
-static inline int lat_mutex_rwlock_read_enabled(void)
+LAT_EVENT int lat_mutex_rwlock_read_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 8u) != 0;
 }
 
-static inline void lat_mutex_rwlock_read(uint64_t rwlock, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
+LAT_EVENT void lat_mutex_rwlock_read(uint64_t rwlock, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
 {
     LAT_SITE(lat_schema_preload, 8u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 8u, 21u,
@@ -277,12 +277,12 @@ static inline void lat_mutex_rwlock_read(uint64_t rwlock, uint64_t caller, uint3
 }
 
 /* RWLOCK_WRITE: taken for writing */
-static inline int lat_mutex_rwlock_write_enabled(void)
+LAT_EVENT int lat_mutex_rwlock_write_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 9u) != 0;
 }
 
-static inline void lat_mutex_rwlock_write(uint64_t rwlock, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
+LAT_EVENT void lat_mutex_rwlock_write(uint64_t rwlock, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
 {
     LAT_SITE(lat_schema_preload, 9u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 9u, 21u,
@@ -293,12 +293,12 @@ static inline void lat_mutex_rwlock_write(uint64_t rwlock, uint64_t caller, uint
 }
 
 /* RWLOCK_BUSY: a trylock found the lock taken */
-static inline int lat_mutex_rwlock_busy_enabled(void)
+LAT_EVENT int lat_mutex_rwlock_busy_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 10u) != 0;
 }
 
-static inline void lat_mutex_rwlock_busy(uint64_t rwlock, uint64_t caller, bool exclusive)
+LAT_EVENT void lat_mutex_rwlock_busy(uint64_t rwlock, uint64_t caller, bool exclusive)
 {
     LAT_SITE(lat_schema_preload, 10u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 10u, 17u,
@@ -308,12 +308,12 @@ static inline void lat_mutex_rwlock_busy(uint64_t rwlock, uint64_t caller, bool 
 }
 
 /* RWLOCK_UNLOCK: released */
-static inline int lat_mutex_rwlock_unlock_enabled(void)
+LAT_EVENT int lat_mutex_rwlock_unlock_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 11u) != 0;
 }
 
-static inline void lat_mutex_rwlock_unlock(uint64_t rwlock, uint32_t thread)
+LAT_EVENT void lat_mutex_rwlock_unlock(uint64_t rwlock, uint32_t thread)
 {
     LAT_SITE(lat_schema_preload, 11u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 11u, 12u,
@@ -322,12 +322,12 @@ static inline void lat_mutex_rwlock_unlock(uint64_t rwlock, uint32_t thread)
 }
 
 /* COND_WAIT: waits for a condition, the mutex is released meanwhile */
-static inline int lat_mutex_cond_wait_enabled(void)
+LAT_EVENT int lat_mutex_cond_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 12u) != 0;
 }
 
-static inline void lat_mutex_cond_wait(uint64_t condition, uint64_t mutex, uint64_t caller)
+LAT_EVENT void lat_mutex_cond_wait(uint64_t condition, uint64_t mutex, uint64_t caller)
 {
     LAT_SITE(lat_schema_preload, 12u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 12u, 24u,
@@ -337,12 +337,12 @@ static inline void lat_mutex_cond_wait(uint64_t condition, uint64_t mutex, uint6
 }
 
 /* COND_WOKEN: waiting ends, the mutex is taken again */
-static inline int lat_mutex_cond_woken_enabled(void)
+LAT_EVENT int lat_mutex_cond_woken_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 13u) != 0;
 }
 
-static inline void lat_mutex_cond_woken(uint64_t condition, uint64_t mutex, int32_t error)
+LAT_EVENT void lat_mutex_cond_woken(uint64_t condition, uint64_t mutex, int32_t error)
 {
     LAT_SITE(lat_schema_preload, 13u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 13u, 20u,
@@ -352,12 +352,12 @@ static inline void lat_mutex_cond_woken(uint64_t condition, uint64_t mutex, int3
 }
 
 /* COND_SIGNAL: wakes one */
-static inline int lat_mutex_cond_signal_enabled(void)
+LAT_EVENT int lat_mutex_cond_signal_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 14u) != 0;
 }
 
-static inline void lat_mutex_cond_signal(uint64_t condition)
+LAT_EVENT void lat_mutex_cond_signal(uint64_t condition)
 {
     LAT_SITE(lat_schema_preload, 14u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 14u, 8u,
@@ -365,12 +365,12 @@ static inline void lat_mutex_cond_signal(uint64_t condition)
 }
 
 /* COND_BROADCAST: wakes all */
-static inline int lat_mutex_cond_broadcast_enabled(void)
+LAT_EVENT int lat_mutex_cond_broadcast_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 15u) != 0;
 }
 
-static inline void lat_mutex_cond_broadcast(uint64_t condition)
+LAT_EVENT void lat_mutex_cond_broadcast(uint64_t condition)
 {
     LAT_SITE(lat_schema_preload, 15u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 15u, 8u,
@@ -378,12 +378,12 @@ static inline void lat_mutex_cond_broadcast(uint64_t condition)
 }
 
 /* SEM_WAIT: the semaphore is 0: waiting begins */
-static inline int lat_mutex_sem_wait_enabled(void)
+LAT_EVENT int lat_mutex_sem_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 16u) != 0;
 }
 
-static inline void lat_mutex_sem_wait(uint64_t semaphore, uint64_t caller)
+LAT_EVENT void lat_mutex_sem_wait(uint64_t semaphore, uint64_t caller)
 {
     LAT_SITE(lat_schema_preload, 16u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 16u, 16u,
@@ -392,12 +392,12 @@ static inline void lat_mutex_sem_wait(uint64_t semaphore, uint64_t caller)
 }
 
 /* SEM_WAITED: waiting ends; error 0: got it */
-static inline int lat_mutex_sem_waited_enabled(void)
+LAT_EVENT int lat_mutex_sem_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 17u) != 0;
 }
 
-static inline void lat_mutex_sem_waited(uint64_t semaphore, int32_t error)
+LAT_EVENT void lat_mutex_sem_waited(uint64_t semaphore, int32_t error)
 {
     LAT_SITE(lat_schema_preload, 17u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 17u, 12u,
@@ -406,12 +406,12 @@ static inline void lat_mutex_sem_waited(uint64_t semaphore, int32_t error)
 }
 
 /* SEM_TAKE: taken without waiting */
-static inline int lat_mutex_sem_take_enabled(void)
+LAT_EVENT int lat_mutex_sem_take_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 18u) != 0;
 }
 
-static inline void lat_mutex_sem_take(uint64_t semaphore)
+LAT_EVENT void lat_mutex_sem_take(uint64_t semaphore)
 {
     LAT_SITE(lat_schema_preload, 18u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 18u, 8u,
@@ -419,12 +419,12 @@ static inline void lat_mutex_sem_take(uint64_t semaphore)
 }
 
 /* SEM_POST: given */
-static inline int lat_mutex_sem_post_enabled(void)
+LAT_EVENT int lat_mutex_sem_post_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 19u) != 0;
 }
 
-static inline void lat_mutex_sem_post(uint64_t semaphore)
+LAT_EVENT void lat_mutex_sem_post(uint64_t semaphore)
 {
     LAT_SITE(lat_schema_preload, 19u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 19u, 8u,
@@ -432,12 +432,12 @@ static inline void lat_mutex_sem_post(uint64_t semaphore)
 }
 
 /* BARRIER_WAIT: arrives at a barrier */
-static inline int lat_mutex_barrier_wait_enabled(void)
+LAT_EVENT int lat_mutex_barrier_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 20u) != 0;
 }
 
-static inline void lat_mutex_barrier_wait(uint64_t barrier, uint64_t caller)
+LAT_EVENT void lat_mutex_barrier_wait(uint64_t barrier, uint64_t caller)
 {
     LAT_SITE(lat_schema_preload, 20u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 20u, 16u,
@@ -446,12 +446,12 @@ static inline void lat_mutex_barrier_wait(uint64_t barrier, uint64_t caller)
 }
 
 /* BARRIER_PASS: leaves it; result -1: the serial thread */
-static inline int lat_mutex_barrier_pass_enabled(void)
+LAT_EVENT int lat_mutex_barrier_pass_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 21u) != 0;
 }
 
-static inline void lat_mutex_barrier_pass(uint64_t barrier, int32_t result)
+LAT_EVENT void lat_mutex_barrier_pass(uint64_t barrier, int32_t result)
 {
     LAT_SITE(lat_schema_preload, 21u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 21u, 12u,
@@ -462,12 +462,12 @@ static inline void lat_mutex_barrier_pass(uint64_t barrier, int32_t result)
 /* malloc: Memory of the C library's allocator, or of the one the program brought */
 
 /* MALLOC: malloc */
-static inline int lat_malloc_malloc_enabled(void)
+LAT_EVENT int lat_malloc_malloc_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 22u) != 0;
 }
 
-static inline void lat_malloc_malloc(uint64_t address, uint64_t size, uint64_t caller, uint32_t process)
+LAT_EVENT void lat_malloc_malloc(uint64_t address, uint64_t size, uint64_t caller, uint32_t process)
 {
     LAT_SITE(lat_schema_preload, 22u, lat_on);
     lat_i_emit4(&lat_schema_preload, lat_on, 22u, 28u,
@@ -478,12 +478,12 @@ static inline void lat_malloc_malloc(uint64_t address, uint64_t size, uint64_t c
 }
 
 /* CALLOC: calloc; size is the product */
-static inline int lat_malloc_calloc_enabled(void)
+LAT_EVENT int lat_malloc_calloc_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 23u) != 0;
 }
 
-static inline void lat_malloc_calloc(uint64_t address, uint64_t size, uint64_t caller, uint32_t process)
+LAT_EVENT void lat_malloc_calloc(uint64_t address, uint64_t size, uint64_t caller, uint32_t process)
 {
     LAT_SITE(lat_schema_preload, 23u, lat_on);
     lat_i_emit4(&lat_schema_preload, lat_on, 23u, 28u,
@@ -494,12 +494,12 @@ static inline void lat_malloc_calloc(uint64_t address, uint64_t size, uint64_t c
 }
 
 /* ALIGNED: aligned_alloc, memalign, posix_memalign, valloc, pvalloc */
-static inline int lat_malloc_aligned_enabled(void)
+LAT_EVENT int lat_malloc_aligned_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 24u) != 0;
 }
 
-static inline void lat_malloc_aligned(uint64_t address, uint64_t size, uint64_t caller, uint32_t process, uint32_t alignment)
+LAT_EVENT void lat_malloc_aligned(uint64_t address, uint64_t size, uint64_t caller, uint32_t process, uint32_t alignment)
 {
     LAT_SITE(lat_schema_preload, 24u, lat_on);
     lat_i_emit4(&lat_schema_preload, lat_on, 24u, 32u,
@@ -511,12 +511,12 @@ static inline void lat_malloc_aligned(uint64_t address, uint64_t size, uint64_t 
 }
 
 /* REALLOC_FROM: realloc gives up the old block */
-static inline int lat_malloc_realloc_from_enabled(void)
+LAT_EVENT int lat_malloc_realloc_from_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 25u) != 0;
 }
 
-static inline void lat_malloc_realloc_from(uint64_t address, uint64_t caller, uint32_t process)
+LAT_EVENT void lat_malloc_realloc_from(uint64_t address, uint64_t caller, uint32_t process)
 {
     LAT_SITE(lat_schema_preload, 25u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 25u, 20u,
@@ -526,12 +526,12 @@ static inline void lat_malloc_realloc_from(uint64_t address, uint64_t caller, ui
 }
 
 /* REALLOC_TO: realloc has the new block; the old one again if it failed */
-static inline int lat_malloc_realloc_to_enabled(void)
+LAT_EVENT int lat_malloc_realloc_to_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 26u) != 0;
 }
 
-static inline void lat_malloc_realloc_to(uint64_t address, uint64_t size, uint64_t caller, uint32_t process)
+LAT_EVENT void lat_malloc_realloc_to(uint64_t address, uint64_t size, uint64_t caller, uint32_t process)
 {
     LAT_SITE(lat_schema_preload, 26u, lat_on);
     lat_i_emit4(&lat_schema_preload, lat_on, 26u, 28u,
@@ -542,12 +542,12 @@ static inline void lat_malloc_realloc_to(uint64_t address, uint64_t size, uint64
 }
 
 /* FREE: free, except of NULL */
-static inline int lat_malloc_free_enabled(void)
+LAT_EVENT int lat_malloc_free_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 27u) != 0;
 }
 
-static inline void lat_malloc_free(uint64_t address, uint64_t caller, uint32_t process)
+LAT_EVENT void lat_malloc_free(uint64_t address, uint64_t caller, uint32_t process)
 {
     LAT_SITE(lat_schema_preload, 27u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 27u, 20u,
@@ -557,12 +557,12 @@ static inline void lat_malloc_free(uint64_t address, uint64_t caller, uint32_t p
 }
 
 /* FAILED: the allocator refused */
-static inline int lat_malloc_failed_enabled(void)
+LAT_EVENT int lat_malloc_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 28u) != 0;
 }
 
-static inline void lat_malloc_failed(uint64_t size, uint64_t caller)
+LAT_EVENT void lat_malloc_failed(uint64_t size, uint64_t caller)
 {
     LAT_SITE(lat_schema_preload, 28u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 28u, 16u,
@@ -573,12 +573,12 @@ static inline void lat_malloc_failed(uint64_t size, uint64_t caller)
 /* io: Files and sockets; a negative result is an error number */
 
 /* OPEN: a file is opened; flags as of open */
-static inline int lat_io_open_enabled(void)
+LAT_EVENT int lat_io_open_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 29u) != 0;
 }
 
-static inline void lat_io_open(int32_t directory_fd, uint32_t flags, enum lat_enum_preload_io_call call)
+LAT_EVENT void lat_io_open(int32_t directory_fd, uint32_t flags, enum lat_enum_preload_io_call call)
 {
     LAT_SITE(lat_schema_preload, 29u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 29u, 9u,
@@ -588,29 +588,26 @@ static inline void lat_io_open(int32_t directory_fd, uint32_t flags, enum lat_en
 }
 
 /* OPENED: the path is cut at 255 characters, and empty where it could not be read */
-static inline int lat_io_opened_enabled(void)
+LAT_EVENT int lat_io_opened_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 30u) != 0;
 }
 
-static inline void lat_io_opened(int32_t fd, int32_t error, const char *path)
+LAT_EVENT void lat_io_opened(int32_t fd, int32_t error, const char *path)
 {
     LAT_SITE(lat_schema_preload, 30u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, (uint32_t)fd);
-    lat_i_put_u32(&lat_build, (uint32_t)error);
-    lat_i_put_string(&lat_build, path);
-    lat_i_build_emit(&lat_schema_preload, lat_on, 30u, &lat_build);
+    lat_i_emit_string(&lat_schema_preload, lat_on, 30u, 8u, path,
+        LAT_I_PACK((uint64_t)(uint32_t)fd, 0u, 32u)
+            | LAT_I_PACK((uint64_t)(uint32_t)error, 32u, 32u));
 }
 
 /* CLOSE: a descriptor is closed */
-static inline int lat_io_close_enabled(void)
+LAT_EVENT int lat_io_close_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 31u) != 0;
 }
 
-static inline void lat_io_close(int32_t fd, enum lat_enum_preload_io_call call)
+LAT_EVENT void lat_io_close(int32_t fd, enum lat_enum_preload_io_call call)
 {
     LAT_SITE(lat_schema_preload, 31u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 31u, 5u,
@@ -619,12 +616,12 @@ static inline void lat_io_close(int32_t fd, enum lat_enum_preload_io_call call)
 }
 
 /* CLOSED: the descriptor is closed */
-static inline int lat_io_closed_enabled(void)
+LAT_EVENT int lat_io_closed_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 32u) != 0;
 }
 
-static inline void lat_io_closed(int32_t fd, int32_t result)
+LAT_EVENT void lat_io_closed(int32_t fd, int32_t result)
 {
     LAT_SITE(lat_schema_preload, 32u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 32u, 8u,
@@ -633,12 +630,12 @@ static inline void lat_io_closed(int32_t fd, int32_t result)
 }
 
 /* READ: count: bytes wanted; parts: buffers of a vector, whose size is not counted */
-static inline int lat_io_read_enabled(void)
+LAT_EVENT int lat_io_read_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 33u) != 0;
 }
 
-static inline void lat_io_read(int32_t fd, enum lat_enum_preload_io_call call, uint16_t parts, uint64_t count)
+LAT_EVENT void lat_io_read(int32_t fd, enum lat_enum_preload_io_call call, uint16_t parts, uint64_t count)
 {
     LAT_SITE(lat_schema_preload, 33u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 33u, 16u,
@@ -649,12 +646,12 @@ static inline void lat_io_read(int32_t fd, enum lat_enum_preload_io_call call, u
 }
 
 /* READ_DONE: result: bytes read */
-static inline int lat_io_read_done_enabled(void)
+LAT_EVENT int lat_io_read_done_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 34u) != 0;
 }
 
-static inline void lat_io_read_done(int32_t fd, int64_t result)
+LAT_EVENT void lat_io_read_done(int32_t fd, int64_t result)
 {
     LAT_SITE(lat_schema_preload, 34u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 34u, 16u,
@@ -663,12 +660,12 @@ static inline void lat_io_read_done(int32_t fd, int64_t result)
 }
 
 /* WRITE: count and parts as for READ */
-static inline int lat_io_write_enabled(void)
+LAT_EVENT int lat_io_write_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 35u) != 0;
 }
 
-static inline void lat_io_write(int32_t fd, enum lat_enum_preload_io_call call, uint16_t parts, uint64_t count)
+LAT_EVENT void lat_io_write(int32_t fd, enum lat_enum_preload_io_call call, uint16_t parts, uint64_t count)
 {
     LAT_SITE(lat_schema_preload, 35u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 35u, 16u,
@@ -679,12 +676,12 @@ static inline void lat_io_write(int32_t fd, enum lat_enum_preload_io_call call, 
 }
 
 /* WRITE_DONE: result: bytes written */
-static inline int lat_io_write_done_enabled(void)
+LAT_EVENT int lat_io_write_done_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 36u) != 0;
 }
 
-static inline void lat_io_write_done(int32_t fd, int64_t result)
+LAT_EVENT void lat_io_write_done(int32_t fd, int64_t result)
 {
     LAT_SITE(lat_schema_preload, 36u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 36u, 16u,
@@ -693,12 +690,12 @@ static inline void lat_io_write_done(int32_t fd, int64_t result)
 }
 
 /* TRANSFER: between two files, in the kernel */
-static inline int lat_io_transfer_enabled(void)
+LAT_EVENT int lat_io_transfer_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 37u) != 0;
 }
 
-static inline void lat_io_transfer(int32_t from_fd, int32_t to_fd, uint64_t count, enum lat_enum_preload_io_call call)
+LAT_EVENT void lat_io_transfer(int32_t from_fd, int32_t to_fd, uint64_t count, enum lat_enum_preload_io_call call)
 {
     LAT_SITE(lat_schema_preload, 37u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 37u, 17u,
@@ -709,12 +706,12 @@ static inline void lat_io_transfer(int32_t from_fd, int32_t to_fd, uint64_t coun
 }
 
 /* TRANSFER_DONE: result: bytes moved */
-static inline int lat_io_transfer_done_enabled(void)
+LAT_EVENT int lat_io_transfer_done_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 38u) != 0;
 }
 
-static inline void lat_io_transfer_done(int32_t from_fd, int32_t to_fd, int64_t result)
+LAT_EVENT void lat_io_transfer_done(int32_t from_fd, int32_t to_fd, int64_t result)
 {
     LAT_SITE(lat_schema_preload, 38u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 38u, 16u,
@@ -724,12 +721,12 @@ static inline void lat_io_transfer_done(int32_t from_fd, int32_t to_fd, int64_t 
 }
 
 /* SYNC: waits for the disk */
-static inline int lat_io_sync_enabled(void)
+LAT_EVENT int lat_io_sync_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 39u) != 0;
 }
 
-static inline void lat_io_sync(int32_t fd, enum lat_enum_preload_io_call call)
+LAT_EVENT void lat_io_sync(int32_t fd, enum lat_enum_preload_io_call call)
 {
     LAT_SITE(lat_schema_preload, 39u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 39u, 5u,
@@ -738,12 +735,12 @@ static inline void lat_io_sync(int32_t fd, enum lat_enum_preload_io_call call)
 }
 
 /* SYNC_DONE: the data is on the disk */
-static inline int lat_io_sync_done_enabled(void)
+LAT_EVENT int lat_io_sync_done_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 40u) != 0;
 }
 
-static inline void lat_io_sync_done(int32_t fd, int32_t result)
+LAT_EVENT void lat_io_sync_done(int32_t fd, int32_t result)
 {
     LAT_SITE(lat_schema_preload, 40u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 40u, 8u,
@@ -752,12 +749,12 @@ static inline void lat_io_sync_done(int32_t fd, int32_t result)
 }
 
 /* SOCKET: a socket was made */
-static inline int lat_io_socket_enabled(void)
+LAT_EVENT int lat_io_socket_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 41u) != 0;
 }
 
-static inline void lat_io_socket(int32_t fd, int32_t domain, int32_t type, int32_t protocol)
+LAT_EVENT void lat_io_socket(int32_t fd, int32_t domain, int32_t type, int32_t protocol)
 {
     LAT_SITE(lat_schema_preload, 41u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 41u, 16u,
@@ -768,12 +765,12 @@ static inline void lat_io_socket(int32_t fd, int32_t domain, int32_t type, int32
 }
 
 /* CONNECT: connects a socket */
-static inline int lat_io_connect_enabled(void)
+LAT_EVENT int lat_io_connect_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 42u) != 0;
 }
 
-static inline void lat_io_connect(int32_t fd)
+LAT_EVENT void lat_io_connect(int32_t fd)
 {
     LAT_SITE(lat_schema_preload, 42u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 42u, 4u,
@@ -781,12 +778,12 @@ static inline void lat_io_connect(int32_t fd)
 }
 
 /* CONNECTED: connected, or refused */
-static inline int lat_io_connected_enabled(void)
+LAT_EVENT int lat_io_connected_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 43u) != 0;
 }
 
-static inline void lat_io_connected(int32_t fd, int32_t result)
+LAT_EVENT void lat_io_connected(int32_t fd, int32_t result)
 {
     LAT_SITE(lat_schema_preload, 43u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 43u, 8u,
@@ -795,12 +792,12 @@ static inline void lat_io_connected(int32_t fd, int32_t result)
 }
 
 /* ACCEPT: waits for a connection */
-static inline int lat_io_accept_enabled(void)
+LAT_EVENT int lat_io_accept_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 44u) != 0;
 }
 
-static inline void lat_io_accept(int32_t fd)
+LAT_EVENT void lat_io_accept(int32_t fd)
 {
     LAT_SITE(lat_schema_preload, 44u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 44u, 4u,
@@ -808,12 +805,12 @@ static inline void lat_io_accept(int32_t fd)
 }
 
 /* ACCEPTED: result: the new descriptor */
-static inline int lat_io_accepted_enabled(void)
+LAT_EVENT int lat_io_accepted_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 45u) != 0;
 }
 
-static inline void lat_io_accepted(int32_t fd, int32_t result)
+LAT_EVENT void lat_io_accepted(int32_t fd, int32_t result)
 {
     LAT_SITE(lat_schema_preload, 45u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 45u, 8u,
@@ -822,12 +819,12 @@ static inline void lat_io_accepted(int32_t fd, int32_t result)
 }
 
 /* POLL: waits for any of count descriptors; timeout -1: for ever */
-static inline int lat_io_poll_enabled(void)
+LAT_EVENT int lat_io_poll_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 46u) != 0;
 }
 
-static inline void lat_io_poll(uint32_t count, int32_t timeout, int32_t epoll_fd, enum lat_enum_preload_io_call call)
+LAT_EVENT void lat_io_poll(uint32_t count, int32_t timeout, int32_t epoll_fd, enum lat_enum_preload_io_call call)
 {
     LAT_SITE(lat_schema_preload, 46u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 46u, 13u,
@@ -838,12 +835,12 @@ static inline void lat_io_poll(uint32_t count, int32_t timeout, int32_t epoll_fd
 }
 
 /* POLL_DONE: result: how many are ready */
-static inline int lat_io_poll_done_enabled(void)
+LAT_EVENT int lat_io_poll_done_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 47u) != 0;
 }
 
-static inline void lat_io_poll_done(int32_t result)
+LAT_EVENT void lat_io_poll_done(int32_t result)
 {
     LAT_SITE(lat_schema_preload, 47u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 47u, 4u,
@@ -853,12 +850,12 @@ static inline void lat_io_poll_done(int32_t result)
 /* thread: Threads: made, started, ended, joined */
 
 /* CREATE: ticket: unique; the new thread has the same */
-static inline int lat_thread_create_enabled(void)
+LAT_EVENT int lat_thread_create_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 48u) != 0;
 }
 
-static inline void lat_thread_create(uint64_t ticket, uint64_t routine)
+LAT_EVENT void lat_thread_create(uint64_t ticket, uint64_t routine)
 {
     LAT_SITE(lat_schema_preload, 48u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 48u, 16u,
@@ -867,12 +864,12 @@ static inline void lat_thread_create(uint64_t ticket, uint64_t routine)
 }
 
 /* CREATED: the thread was made; handle 0: refused */
-static inline int lat_thread_created_enabled(void)
+LAT_EVENT int lat_thread_created_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 49u) != 0;
 }
 
-static inline void lat_thread_created(uint64_t handle, int32_t error)
+LAT_EVENT void lat_thread_created(uint64_t handle, int32_t error)
 {
     LAT_SITE(lat_schema_preload, 49u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 49u, 12u,
@@ -881,12 +878,12 @@ static inline void lat_thread_created(uint64_t handle, int32_t error)
 }
 
 /* START: the new thread's first record */
-static inline int lat_thread_start_enabled(void)
+LAT_EVENT int lat_thread_start_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 50u) != 0;
 }
 
-static inline void lat_thread_start(uint64_t ticket, uint64_t routine, uint64_t handle)
+LAT_EVENT void lat_thread_start(uint64_t ticket, uint64_t routine, uint64_t handle)
 {
     LAT_SITE(lat_schema_preload, 50u, lat_on);
     lat_i_emit3(&lat_schema_preload, lat_on, 50u, 24u,
@@ -896,12 +893,12 @@ static inline void lat_thread_start(uint64_t ticket, uint64_t routine, uint64_t 
 }
 
 /* EXIT: returned, left or cancelled */
-static inline int lat_thread_exit_enabled(void)
+LAT_EVENT int lat_thread_exit_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 51u) != 0;
 }
 
-static inline void lat_thread_exit(uint64_t handle)
+LAT_EVENT void lat_thread_exit(uint64_t handle)
 {
     LAT_SITE(lat_schema_preload, 51u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 51u, 8u,
@@ -909,12 +906,12 @@ static inline void lat_thread_exit(uint64_t handle)
 }
 
 /* JOIN: waits for the end of a thread */
-static inline int lat_thread_join_enabled(void)
+LAT_EVENT int lat_thread_join_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 52u) != 0;
 }
 
-static inline void lat_thread_join(uint64_t handle)
+LAT_EVENT void lat_thread_join(uint64_t handle)
 {
     LAT_SITE(lat_schema_preload, 52u, lat_on);
     lat_i_emit1(&lat_schema_preload, lat_on, 52u, 8u,
@@ -922,12 +919,12 @@ static inline void lat_thread_join(uint64_t handle)
 }
 
 /* JOINED: the thread has ended */
-static inline int lat_thread_joined_enabled(void)
+LAT_EVENT int lat_thread_joined_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 53u) != 0;
 }
 
-static inline void lat_thread_joined(uint64_t handle, int32_t error)
+LAT_EVENT void lat_thread_joined(uint64_t handle, int32_t error)
 {
     LAT_SITE(lat_schema_preload, 53u, lat_on);
     lat_i_emit2(&lat_schema_preload, lat_on, 53u, 12u,
@@ -936,19 +933,16 @@ static inline void lat_thread_joined(uint64_t handle, int32_t error)
 }
 
 /* NAME: a thread gets a name */
-static inline int lat_thread_name_enabled(void)
+LAT_EVENT int lat_thread_name_enabled(void)
 {
     return lat_i_on(&lat_schema_preload, 54u) != 0;
 }
 
-static inline void lat_thread_name(uint64_t handle, const char *name)
+LAT_EVENT void lat_thread_name(uint64_t handle, const char *name)
 {
     LAT_SITE(lat_schema_preload, 54u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, handle);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_preload, lat_on, 54u, &lat_build);
+    lat_i_emit_string(&lat_schema_preload, lat_on, 54u, 8u, name,
+        handle);
 }
 
 /* LAT_SPAN_SUBSYSTEM_SPAN(fields of the first event): records the beginning here
@@ -965,7 +959,7 @@ struct lat_scope_mutex_mutex_held {
     uint32_t thread;
 };
 
-static inline struct lat_scope_mutex_mutex_held lat_scope_mutex_mutex_held_begin(uint64_t mutex, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
+LAT_EVENT struct lat_scope_mutex_mutex_held lat_scope_mutex_mutex_held_begin(uint64_t mutex, uint64_t caller, uint32_t thread, enum lat_enum_preload_lock_call how)
 {
     struct lat_scope_mutex_mutex_held lat_scope;
     lat_scope.mutex = mutex;
@@ -974,7 +968,7 @@ static inline struct lat_scope_mutex_mutex_held lat_scope_mutex_mutex_held_begin
     return lat_scope;
 }
 
-static inline void lat_scope_mutex_mutex_held_end(struct lat_scope_mutex_mutex_held *lat_scope)
+LAT_EVENT void lat_scope_mutex_mutex_held_end(struct lat_scope_mutex_mutex_held *lat_scope)
 {
     lat_mutex_mutex_unlock(lat_scope->mutex, lat_scope->thread);
 }
@@ -987,7 +981,7 @@ struct lat_scope_thread_thread_life {
     uint64_t handle;
 };
 
-static inline struct lat_scope_thread_thread_life lat_scope_thread_thread_life_begin(uint64_t ticket, uint64_t routine, uint64_t handle)
+LAT_EVENT struct lat_scope_thread_thread_life lat_scope_thread_thread_life_begin(uint64_t ticket, uint64_t routine, uint64_t handle)
 {
     struct lat_scope_thread_thread_life lat_scope;
     lat_scope.handle = handle;
@@ -995,7 +989,7 @@ static inline struct lat_scope_thread_thread_life lat_scope_thread_thread_life_b
     return lat_scope;
 }
 
-static inline void lat_scope_thread_thread_life_end(struct lat_scope_thread_thread_life *lat_scope)
+LAT_EVENT void lat_scope_thread_thread_life_end(struct lat_scope_thread_thread_life *lat_scope)
 {
     lat_thread_exit(lat_scope->handle);
 }

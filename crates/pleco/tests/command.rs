@@ -121,7 +121,7 @@ fn every_output_of_gen() {
 fn gen_without_output_prints_the_header() {
     let here = directory("default");
     let (text, errors) = check(&here, &["gen", "good.pleco"], 0);
-    assert!(text.contains("static inline void lat_a_x(uint32_t v)") && errors.is_empty());
+    assert!(text.contains("LAT_EVENT void lat_a_x(uint32_t v)") && errors.is_empty());
 }
 
 #[test]

@@ -157,5 +157,5 @@ fn real_definitions_of_barrelfish() {
     let formatted = lateralis_pleco::format("trace_defs.pleco", &text).unwrap();
     let reformatted = lateralis_pleco::format("trace_defs.pleco", formatted.as_bytes()).unwrap();
     assert_eq!(formatted, reformatted);
-    assert!(c_header(&schema).contains("static inline void lat_kernel_cswitch(uint32_t arg)"));
+    assert!(c_header(&schema).contains("LAT_EVENT void lat_kernel_cswitch(uint32_t arg)"));
 }

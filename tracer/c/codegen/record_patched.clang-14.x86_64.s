@@ -25,280 +25,214 @@
 	nopw   0x0(%rax,%rax,1)
 
 <probe_empty>:
-	push   %rbx
-	sub    $0x10,%rsp
-	test   $0x6,%eax
-	add    $0x10,%rsp
-	pop    %rbx
+	test   $0x1,%eax
 	ret
-	mov    0x0(%rip),%rax        # <probe_empty+0x17>
+	mov    0x0(%rip),%rax        # <probe_empty+0xd>
 			R_X86_64_PC32	lat_schema_tests-0x4
-	movzbl (%rax),%esi
-	test   %esi,%esi
-	je     <probe_empty+0xa>
-	mov    0x0(%rip),%ebx        # <probe_empty+0x24>
+	movzbl (%rax),%r8d
+	test   %r8d,%r8d
+	je     <probe_empty+0x5>
+	mov    0x0(%rip),%r9d        # <probe_empty+0x1d>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	test   $0x2,%sil
-	jne    <probe_empty+0xb5>
-	mov    0x0(%rip),%rdx        # <probe_empty+0x35>
+	test   $0x2,%r8b
+	jne    <probe_empty+0x8f>
+	mov    0x0(%rip),%rdx        # <probe_empty+0x2a>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_empty+0x3c>
+	lea    0x0(%rip),%rax        # <probe_empty+0x31>
 			R_X86_64_PC32	__rseq_cs-0x4
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_empty+0x4c>
+	imul   0x0(%rip),%rcx        # <probe_empty+0x41>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_empty+0x53>
+	add    0x0(%rip),%rcx        # <probe_empty+0x48>
 			R_X86_64_PC32	lat_i_state-0x4
 	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_empty+0x99>
+	jne    <probe_empty+0x8f>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x8(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_empty+0x99>
-	and    0x0(%rip),%rdi        # <probe_empty+0x7a>
+	jb     <probe_empty+0x8f>
+	and    0x0(%rip),%rdi        # <probe_empty+0x6f>
 			R_X86_64_PC32	lat_i_state+0x14
-	mov    %bx,0x1000(%rcx,%rdi,1)
+	mov    %r9w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_empty+0xa>
-	movq   $0x0,0x8(%rsp)
-	lea    0x8(%rsp),%rdx
-	mov    %ebx,%edi
-	xor    %esi,%esi
-	call   <probe_empty+0xb0>
-			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_empty+0xa>
-	movq   $0x0,0x8(%rsp)
-	lea    0x8(%rsp),%rdx
-	mov    %ebx,%edi
-	call   <probe_empty+0xca>
-			R_X86_64_PLT32	lat_i_look_words-0x4
-	test   %eax,%eax
-	jne    <probe_empty+0x2e>
-	jmp    <probe_empty+0xa>
+	jmp    <probe_empty+0x5>
+	mov    %r9d,%edi
+	mov    %r8d,%esi
+	jmp    <probe_empty+0x9a>
+			R_X86_64_PLT32	.text.unlikely.-0x4
 	nopw   0x0(%rax,%rax,1)
 
 <probe_u32>:
-	push   %r14
-	push   %rbx
-	push   %rax
-	test   $0x8,%eax
-	add    $0x8,%rsp
-	pop    %rbx
-	pop    %r14
+	test   $0x1,%eax
 	ret
-	mov    0x0(%rip),%rax        # <probe_u32+0x18>
+	mov    0x0(%rip),%rax        # <probe_u32+0xd>
 			R_X86_64_PC32	lat_schema_tests-0x4
-	movzbl 0xb(%rax),%esi
-	test   %esi,%esi
-	je     <probe_u32+0x9>
-	mov    %edi,%r14d
-	mov    0x0(%rip),%ebx        # <probe_u32+0x29>
+	movzbl 0xb(%rax),%r8d
+	test   %r8d,%r8d
+	je     <probe_u32+0x5>
+	mov    %edi,%r9d
+	mov    0x0(%rip),%r10d        # <probe_u32+0x21>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	add    $0xb,%ebx
-	test   $0x2,%sil
-	jne    <probe_u32+0xc1>
-	mov    0x0(%rip),%rdx        # <probe_u32+0x3d>
+	add    $0xb,%r10d
+	test   $0x2,%r8b
+	jne    <probe_u32+0x9f>
+	mov    0x0(%rip),%rdx        # <probe_u32+0x32>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_u32+0x44>
+	lea    0x0(%rip),%rax        # <probe_u32+0x39>
 			R_X86_64_PC32	__rseq_cs+0x1c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_u32+0x54>
+	imul   0x0(%rip),%rcx        # <probe_u32+0x49>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_u32+0x5b>
+	add    0x0(%rip),%rcx        # <probe_u32+0x50>
 			R_X86_64_PC32	lat_i_state-0x4
 	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_u32+0xa9>
+	jne    <probe_u32+0x9f>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x14(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_u32+0xa9>
-	and    0x0(%rip),%rdi        # <probe_u32+0x82>
+	jb     <probe_u32+0x9f>
+	and    0x0(%rip),%rdi        # <probe_u32+0x77>
 			R_X86_64_PC32	lat_i_state+0x14
-	mov    %bx,0x1000(%rcx,%rdi,1)
+	mov    %r10w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %r14,0x1008(%rcx,%rdi,1)
+	mov    %r9,0x1008(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_u32+0x9>
-	mov    %r14,(%rsp)
-	mov    %rsp,%rdx
-	mov    %ebx,%edi
-	mov    $0x4,%esi
-	call   <probe_u32+0xbc>
-			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_u32+0x9>
-	mov    %r14,(%rsp)
-	or     $0x400,%esi
-	mov    %rsp,%rdx
-	mov    %ebx,%edi
-	call   <probe_u32+0xd5>
-			R_X86_64_PLT32	lat_i_look_words-0x4
-	test   %eax,%eax
-	jne    <probe_u32+0x36>
-	jmp    <probe_u32+0x9>
+	jmp    <probe_u32+0x5>
+	or     $0x400,%r8d
+	mov    %r10d,%edi
+	mov    %r8d,%esi
+	mov    %r9,%rdx
+	jmp    <probe_u32+0xb4>
+			R_X86_64_PLT32	.text.unlikely.+0xc4
 	cs nopw 0x0(%rax,%rax,1)
-	nopl   0x0(%rax)
+	xchg   %ax,%ax
 
 <probe_one>:
-	push   %rbp
-	push   %rbx
-	push   %rax
-	test   $0x7,%eax
-	add    $0x8,%rsp
-	pop    %rbx
-	pop    %rbp
+	test   $0x1,%eax
 	ret
-	mov    0x0(%rip),%rax        # <probe_one+0x16>
+	mov    0x0(%rip),%rax        # <probe_one+0xd>
 			R_X86_64_PC32	lat_schema_tests-0x4
-	movzbl 0x1(%rax),%esi
-	test   %esi,%esi
-	je     <probe_one+0x8>
-	mov    %rdi,%rbx
-	mov    0x0(%rip),%ebp        # <probe_one+0x27>
+	movzbl 0x1(%rax),%r9d
+	test   %r9d,%r9d
+	je     <probe_one+0x5>
+	mov    %rdi,%r8
+	mov    0x0(%rip),%r10d        # <probe_one+0x21>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	add    $0x1,%ebp
-	test   $0x2,%sil
-	jne    <probe_one+0xbf>
-	mov    0x0(%rip),%rdx        # <probe_one+0x3b>
+	add    $0x1,%r10d
+	test   $0x2,%r9b
+	jne    <probe_one+0x9f>
+	mov    0x0(%rip),%rdx        # <probe_one+0x32>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_one+0x42>
+	lea    0x0(%rip),%rax        # <probe_one+0x39>
 			R_X86_64_PC32	__rseq_cs+0x3c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_one+0x52>
+	imul   0x0(%rip),%rcx        # <probe_one+0x49>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_one+0x59>
+	add    0x0(%rip),%rcx        # <probe_one+0x50>
 			R_X86_64_PC32	lat_i_state-0x4
 	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_one+0xa7>
+	jne    <probe_one+0x9f>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x10(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_one+0xa7>
-	and    0x0(%rip),%rdi        # <probe_one+0x80>
+	jb     <probe_one+0x9f>
+	and    0x0(%rip),%rdi        # <probe_one+0x77>
 			R_X86_64_PC32	lat_i_state+0x14
-	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %r10w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %rbx,0x1008(%rcx,%rdi,1)
+	mov    %r8,0x1008(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_one+0x8>
-	mov    %rbx,(%rsp)
-	mov    %rsp,%rdx
-	mov    %ebp,%edi
-	mov    $0x8,%esi
-	call   <probe_one+0xba>
-			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_one+0x8>
-	mov    %rbx,(%rsp)
-	or     $0x800,%esi
-	mov    %rsp,%rdx
-	mov    %ebp,%edi
-	call   <probe_one+0xd3>
-			R_X86_64_PLT32	lat_i_look_words-0x4
-	test   %eax,%eax
-	jne    <probe_one+0x34>
-	jmp    <probe_one+0x8>
+	jmp    <probe_one+0x5>
+	or     $0x800,%r9d
+	mov    %r10d,%edi
+	mov    %r9d,%esi
+	mov    %r8,%rdx
+	jmp    <probe_one+0xb4>
+			R_X86_64_PLT32	.text.unlikely.+0xc4
+	cs nopw 0x0(%rax,%rax,1)
+	xchg   %ax,%ax
 
 <probe_four>:
 	push   %rbp
-	push   %r15
-	push   %r14
-	push   %r12
 	push   %rbx
-	sub    $0x20,%rsp
-	test   $0xd,%eax
-	add    $0x20,%rsp
+	test   $0x3,%eax
 	pop    %rbx
-	pop    %r12
-	pop    %r14
-	pop    %r15
 	pop    %rbp
 	ret
-	mov    %rsi,%r12
-	mov    0x0(%rip),%rax        # <probe_four+0x28>
+	mov    0x0(%rip),%rax        # <probe_four+0x11>
 			R_X86_64_PC32	lat_schema_tests-0x4
-	movzbl 0x3(%rax),%esi
-	test   %esi,%esi
-	je     <probe_four+0x11>
-	mov    %rcx,%r14
-	mov    %rdx,%r15
-	mov    %rdi,%rbx
-	mov    0x0(%rip),%ebp        # <probe_four+0x3f>
+	movzbl 0x3(%rax),%ebx
+	test   %ebx,%ebx
+	je     <probe_four+0x7>
+	mov    %rcx,%r9
+	mov    %rdx,%r8
+	mov    %rsi,%r10
+	mov    %rdi,%r11
+	mov    0x0(%rip),%ebp        # <probe_four+0x2b>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0x3,%ebp
-	test   $0x2,%sil
-	jne    <probe_four+0xfe>
-	mov    0x0(%rip),%rdx        # <probe_four+0x53>
+	test   $0x2,%bl
+	jne    <probe_four+0xc2>
+	mov    0x0(%rip),%rdx        # <probe_four+0x3e>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_four+0x5a>
+	lea    0x0(%rip),%rax        # <probe_four+0x45>
 			R_X86_64_PC32	__rseq_cs+0x5c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_four+0x6a>
+	imul   0x0(%rip),%rcx        # <probe_four+0x55>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_four+0x71>
+	add    0x0(%rip),%rcx        # <probe_four+0x5c>
 			R_X86_64_PC32	lat_i_state-0x4
 	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_four+0xd7>
+	jne    <probe_four+0xc2>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x28(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_four+0xd7>
-	and    0x0(%rip),%rdi        # <probe_four+0x98>
+	jb     <probe_four+0xc2>
+	and    0x0(%rip),%rdi        # <probe_four+0x83>
 			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %rbx,0x1008(%rcx,%rdi,1)
-	mov    %r12,0x1010(%rcx,%rdi,1)
-	mov    %r15,0x1018(%rcx,%rdi,1)
-	mov    %r14,0x1020(%rcx,%rdi,1)
+	mov    %r11,0x1008(%rcx,%rdi,1)
+	mov    %r10,0x1010(%rcx,%rdi,1)
+	mov    %r8,0x1018(%rcx,%rdi,1)
+	mov    %r9,0x1020(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_four+0x11>
-	mov    %rbx,(%rsp)
-	mov    %r12,0x8(%rsp)
-	mov    %r15,0x10(%rsp)
-	mov    %r14,0x18(%rsp)
-	mov    %rsp,%rdx
+	jmp    <probe_four+0x7>
+	or     $0x2000,%ebx
 	mov    %ebp,%edi
-	mov    $0x20,%esi
-	call   <probe_four+0xf9>
-			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_four+0x11>
-	mov    %rbx,(%rsp)
-	mov    %r12,0x8(%rsp)
-	mov    %r15,0x10(%rsp)
-	mov    %r14,0x18(%rsp)
-	or     $0x2000,%esi
-	mov    %rsp,%rdx
-	mov    %ebp,%edi
-	call   <probe_four+0x121>
-			R_X86_64_PLT32	lat_i_look_words-0x4
-	test   %eax,%eax
-	jne    <probe_four+0x4c>
-	jmp    <probe_four+0x11>
-	xchg   %ax,%ax
+	mov    %ebx,%esi
+	mov    %r11,%rdx
+	mov    %r10,%rcx
+	pop    %rbx
+	pop    %rbp
+	jmp    <probe_four+0xd9>
+			R_X86_64_PLT32	.text.unlikely.+0x19e
+	nopl   0x0(%rax)
 
 <probe_eight>:
 	push   %rbp
@@ -307,17 +241,17 @@
 	push   %r13
 	push   %r12
 	push   %rbx
-	sub    $0x78,%rsp
-	mov    (%rdi),%r15
-	mov    0x8(%rdi),%r12
-	mov    0x10(%rdi),%r13
-	mov    0x18(%rdi),%r14
-	mov    0x20(%rdi),%r10
-	mov    0x28(%rdi),%r9
+	sub    $0x18,%rsp
+	mov    (%rdi),%r10
+	mov    0x8(%rdi),%r11
+	mov    0x10(%rdi),%r8
+	mov    0x18(%rdi),%r9
+	mov    0x20(%rdi),%r12
+	mov    0x28(%rdi),%r13
 	mov    0x30(%rdi),%rbp
-	mov    0x38(%rdi),%r8
+	mov    0x38(%rdi),%rbx
 	test   $0xf,%eax
-	add    $0x78,%rsp
+	add    $0x18,%rsp
 	pop    %rbx
 	pop    %r12
 	pop    %r13
@@ -327,93 +261,68 @@
 	ret
 	mov    0x0(%rip),%rax        # <probe_eight+0x48>
 			R_X86_64_PC32	lat_schema_tests-0x4
-	movzbl 0x4(%rax),%esi
-	test   %esi,%esi
+	movzbl 0x4(%rax),%r15d
+	test   %r15d,%r15d
 	je     <probe_eight+0x32>
-	mov    0x0(%rip),%eax        # <probe_eight+0x56>
+	mov    0x0(%rip),%r14d        # <probe_eight+0x59>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	add    $0x4,%eax
-	mov    %eax,0xc(%rsp)
-	test   $0x2,%sil
-	jne    <probe_eight+0x16e>
-	mov    %r8,0x68(%rsp)
-	mov    %rbp,0x70(%rsp)
-	mov    0xc(%rsp),%ebx
-	mov    0x0(%rip),%rdx        # <probe_eight+0x7c>
+	add    $0x4,%r14d
+	test   $0x2,%r15b
+	jne    <probe_eight+0x12b>
+	mov    %rbx,0x8(%rsp)
+	mov    %rbp,0x10(%rsp)
+	mov    0x0(%rip),%rdx        # <probe_eight+0x78>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_eight+0x83>
+	lea    0x0(%rip),%rax        # <probe_eight+0x7f>
 			R_X86_64_PC32	__rseq_cs+0x7c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_eight+0x93>
+	imul   0x0(%rip),%rcx        # <probe_eight+0x8f>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_eight+0x9a>
+	add    0x0(%rip),%rcx        # <probe_eight+0x96>
 			R_X86_64_PC32	lat_i_state-0x4
 	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_eight+0x12e>
+	jne    <probe_eight+0x12b>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x48(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_eight+0x12e>
-	and    0x0(%rip),%rdi        # <probe_eight+0xc5>
+	jb     <probe_eight+0x12b>
+	and    0x0(%rip),%rdi        # <probe_eight+0xc1>
 			R_X86_64_PC32	lat_i_state+0x14
-	mov    %bx,0x1000(%rcx,%rdi,1)
+	mov    %r14w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %r15,0x1008(%rcx,%rdi,1)
-	mov    %r12,0x1010(%rcx,%rdi,1)
-	mov    %r13,0x1018(%rcx,%rdi,1)
-	mov    %r14,0x1020(%rcx,%rdi,1)
-	mov    %r10,0x1028(%rcx,%rdi,1)
-	mov    %r9,0x1030(%rcx,%rdi,1)
-	mov    0x70(%rsp),%rax
+	mov    %r10,0x1008(%rcx,%rdi,1)
+	mov    %r11,0x1010(%rcx,%rdi,1)
+	mov    %r8,0x1018(%rcx,%rdi,1)
+	mov    %r9,0x1020(%rcx,%rdi,1)
+	mov    %r12,0x1028(%rcx,%rdi,1)
+	mov    %r13,0x1030(%rcx,%rdi,1)
+	mov    0x10(%rsp),%rax
 	mov    %rax,0x1038(%rcx,%rdi,1)
-	mov    0x68(%rsp),%rax
+	mov    0x8(%rsp),%rax
 	mov    %rax,0x1040(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
 	jmp    <probe_eight+0x32>
-	mov    %r15,0x10(%rsp)
-	mov    %r12,0x18(%rsp)
-	mov    %r13,0x20(%rsp)
-	mov    %r14,0x28(%rsp)
-	mov    %r10,0x30(%rsp)
-	mov    %r9,0x38(%rsp)
-	mov    %rbp,0x40(%rsp)
-	mov    %r8,0x48(%rsp)
-	lea    0x10(%rsp),%rdx
-	mov    0xc(%rsp),%edi
-	mov    $0x40,%esi
-	call   <probe_eight+0x169>
-			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_eight+0x32>
-	mov    %r15,0x10(%rsp)
-	mov    %r12,0x18(%rsp)
-	mov    %r13,0x20(%rsp)
-	mov    %r14,0x28(%rsp)
-	mov    %r10,0x30(%rsp)
-	mov    %r9,0x38(%rsp)
-	mov    %rbp,0x40(%rsp)
-	mov    %r8,0x48(%rsp)
-	or     $0x4000,%esi
-	lea    0x10(%rsp),%rdx
-	mov    0xc(%rsp),%edi
-	mov    %r10,0x58(%rsp)
-	mov    %r8,0x60(%rsp)
-	mov    %r9,%rbx
-	call   <probe_eight+0x1b7>
-			R_X86_64_PLT32	lat_i_look_words-0x4
-	mov    %rbx,%r9
-	mov    0x60(%rsp),%r8
-	mov    0x58(%rsp),%r10
-	test   %eax,%eax
-	jne    <probe_eight+0x67>
-	jmp    <probe_eight+0x32>
+	or     $0x4000,%r15d
+	mov    %r14d,%edi
+	mov    %r15d,%esi
+	mov    %r10,%rdx
+	mov    %r11,%rcx
+	push   %rbx
+	push   %rbp
+	push   %r13
+	push   %r12
+	call   <probe_eight+0x149>
+			R_X86_64_PLT32	.text.unlikely.+0x2c5
+	add    $0x38,%rsp
+	jmp    <probe_eight+0x36>
 	cs nopw 0x0(%rax,%rax,1)
-	nopl   0x0(%rax,%rax,1)
+	nopl   0x0(%rax)
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
@@ -425,18 +334,379 @@
 	ret
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a5a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052bba>
 	jmp    <__rseq_failure+0xc>
-			R_X86_64_PLT32	.text+0xd5
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a66>
+			R_X86_64_PLT32	.text+0xcb
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052bc6>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PLT32	.text+0x1c5
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a72>
+			R_X86_64_PLT32	.text+0x17b
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052bd2>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PLT32	.text+0x2b3
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a7e>
+			R_X86_64_PLT32	.text+0x23b
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052bde>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PLT32	.text+0x3c3
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a8a>
-	jmp    <lat_forget_tests+0xc>
-			R_X86_64_PLT32	.text+0x54a
+			R_X86_64_PLT32	.text+0x31e
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052bea>
+	jmp    <__rseq_failure+0x3c>
+			R_X86_64_PLT32	.text+0x467
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052bf6>
+	jmp    <__rseq_failure+0x48>
+			R_X86_64_PLT32	.text.unlikely.+0xb4
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052c02>
+	jmp    <__rseq_failure+0x54>
+			R_X86_64_PLT32	.text.unlikely.+0x18d
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052c0e>
+	jmp    <__rseq_failure+0x60>
+			R_X86_64_PLT32	.text.unlikely.+0x2b4
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052c1a>
+	jmp    <probe_empty+0x2c>
+			R_X86_64_PLT32	.text.unlikely.+0x498
+
+<lat_i_rare0>:
+	test   $0x2,%sil
+	jne    <lat_i_looked0>
+	push   %rax
+	mov    %rsp,%rdx
+	movq   $0x0,(%rdx)
+	shr    $0x8,%esi
+	call   <lat_i_rare0+0x19>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	pop    %rax
+	ret
+
+<lat_i_looked0>:
+	push   %rbp
+	push   %rbx
+	sub    $0x18,%rsp
+	mov    %esi,%ebx
+	mov    %edi,%ebp
+	lea    0x10(%rsp),%rdx
+	movq   $0x0,(%rdx)
+	call   <lat_i_looked0+0x1b>
+			R_X86_64_PLT32	lat_i_look_words-0x4
+	test   %eax,%eax
+	je     <lat_i_looked0+0x96>
+	shr    $0x8,%ebx
+	mov    %ebx,%eax
+	neg    %eax
+	mov    %rax,0x8(%rsp)
+	mov    0x0(%rip),%rdx        # <lat_i_looked0+0x32>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <lat_i_looked0+0x39>
+			R_X86_64_PC32	__rseq_cs+0x9c
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <lat_i_looked0+0x49>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <lat_i_looked0+0x50>
+			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <lat_i_looked0+0x9d>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x8(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <lat_i_looked0+0x9d>
+	and    0x0(%rip),%rdi        # <lat_i_looked0+0x77>
+			R_X86_64_PC32	lat_i_state+0x14
+	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	add    0x8(%rsp),%rsi
+	mov    %rsi,(%rcx)
+	add    $0x18,%rsp
+	pop    %rbx
+	pop    %rbp
+	ret
+	lea    0x10(%rsp),%rdx
+	mov    %ebp,%edi
+	mov    %ebx,%esi
+	call   <lat_i_looked0+0xab>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <lat_i_looked0+0x96>
+
+<lat_i_rare1>:
+	test   $0x2,%sil
+	jne    <lat_i_looked1>
+	push   %rax
+	mov    %rsp,%rax
+	mov    %rdx,(%rax)
+	shr    $0x8,%esi
+	mov    %rax,%rdx
+	call   <lat_i_rare1+0x18>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	pop    %rax
+	ret
+
+<lat_i_looked1>:
+	push   %rbp
+	push   %r14
+	push   %rbx
+	sub    $0x10,%rsp
+	mov    %rdx,%rbp
+	mov    %esi,%ebx
+	mov    %edi,%r14d
+	lea    0x8(%rsp),%rdx
+	mov    %rbp,(%rdx)
+	call   <lat_i_looked1+0x1d>
+			R_X86_64_PLT32	lat_i_look_words-0x4
+	test   %eax,%eax
+	je     <lat_i_looked1+0xa6>
+	shr    $0x8,%ebx
+	mov    $0x8,%eax
+	sub    %ebx,%eax
+	mov    %rax,(%rsp)
+	mov    0x0(%rip),%rdx        # <lat_i_looked1+0x3a>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <lat_i_looked1+0x41>
+			R_X86_64_PC32	__rseq_cs+0xbc
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <lat_i_looked1+0x51>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <lat_i_looked1+0x58>
+			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <lat_i_looked1+0xaf>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x10(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <lat_i_looked1+0xaf>
+	and    0x0(%rip),%rdi        # <lat_i_looked1+0x7f>
+			R_X86_64_PC32	lat_i_state+0x14
+	mov    %r14w,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %rbp,0x1008(%rcx,%rdi,1)
+	add    (%rsp),%rsi
+	mov    %rsi,(%rcx)
+	add    $0x10,%rsp
+	pop    %rbx
+	pop    %r14
+	pop    %rbp
+	ret
+	lea    0x8(%rsp),%rdx
+	mov    %r14d,%edi
+	mov    %ebx,%esi
+	call   <lat_i_looked1+0xbe>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <lat_i_looked1+0xa6>
+
+<lat_i_rare4>:
+	test   $0x2,%sil
+	jne    <lat_i_looked4>
+	sub    $0x28,%rsp
+	mov    %rsp,%rax
+	mov    %rdx,(%rax)
+	mov    %rcx,0x8(%rax)
+	mov    %r8,0x10(%rax)
+	mov    %r9,0x18(%rax)
+	shr    $0x8,%esi
+	mov    %rax,%rdx
+	call   <lat_i_rare4+0x27>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	add    $0x28,%rsp
+	ret
+
+<lat_i_looked4>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %r13
+	push   %r12
+	push   %rbx
+	sub    $0x38,%rsp
+	mov    %r9,%r14
+	mov    %r8,%r12
+	mov    %rcx,%r13
+	mov    %rdx,%rbp
+	mov    %esi,%ebx
+	mov    %edi,%r15d
+	lea    0x10(%rsp),%rdx
+	mov    %rbp,(%rdx)
+	mov    %rcx,0x8(%rdx)
+	mov    %r8,0x10(%rdx)
+	mov    %r9,0x18(%rdx)
+	call   <lat_i_looked4+0x38>
+			R_X86_64_PLT32	lat_i_look_words-0x4
+	test   %eax,%eax
+	je     <lat_i_looked4+0xdb>
+	shr    $0x8,%ebx
+	mov    $0x20,%eax
+	sub    %ebx,%eax
+	mov    %rax,0x8(%rsp)
+	mov    0x0(%rip),%rdx        # <lat_i_looked4+0x56>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <lat_i_looked4+0x5d>
+			R_X86_64_PC32	__rseq_cs+0xdc
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <lat_i_looked4+0x6d>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <lat_i_looked4+0x74>
+			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <lat_i_looked4+0xea>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x28(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <lat_i_looked4+0xea>
+	and    0x0(%rip),%rdi        # <lat_i_looked4+0x9b>
+			R_X86_64_PC32	lat_i_state+0x14
+	mov    %r15w,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %rbp,0x1008(%rcx,%rdi,1)
+	mov    %r13,0x1010(%rcx,%rdi,1)
+	mov    %r12,0x1018(%rcx,%rdi,1)
+	mov    %r14,0x1020(%rcx,%rdi,1)
+	add    0x8(%rsp),%rsi
+	mov    %rsi,(%rcx)
+	add    $0x38,%rsp
+	pop    %rbx
+	pop    %r12
+	pop    %r13
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	lea    0x10(%rsp),%rdx
+	mov    %r15d,%edi
+	mov    %ebx,%esi
+	call   <lat_i_looked4+0xf9>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <lat_i_looked4+0xdb>
+
+<lat_i_rare8>:
+	test   $0x2,%sil
+	jne    <lat_i_looked8>
+	push   %r14
+	push   %rbx
+	sub    $0x48,%rsp
+	mov    0x78(%rsp),%r10
+	mov    0x70(%rsp),%r11
+	mov    0x68(%rsp),%r14
+	mov    0x60(%rsp),%rbx
+	mov    %rsp,%rax
+	mov    %rdx,(%rax)
+	mov    %rcx,0x8(%rax)
+	mov    %r8,0x10(%rax)
+	mov    %r9,0x18(%rax)
+	mov    %rbx,0x20(%rax)
+	mov    %r14,0x28(%rax)
+	mov    %r11,0x30(%rax)
+	mov    %r10,0x38(%rax)
+	shr    $0x8,%esi
+	mov    %rax,%rdx
+	call   <lat_i_rare8+0x4e>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	add    $0x48,%rsp
+	pop    %rbx
+	pop    %r14
+	ret
+
+<lat_i_looked8>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %r13
+	push   %r12
+	push   %rbx
+	sub    $0x68,%rsp
+	mov    %r9,%rbp
+	mov    %r8,%r12
+	mov    %rcx,%r13
+	mov    %rdx,%r14
+	mov    %esi,%r15d
+	mov    0xb8(%rsp),%rbx
+	mov    0xb0(%rsp),%rsi
+	mov    0xa8(%rsp),%rax
+	mov    0xa0(%rsp),%rcx
+	lea    0x20(%rsp),%rdx
+	mov    %r14,(%rdx)
+	mov    %r13,0x8(%rdx)
+	mov    %r8,0x10(%rdx)
+	mov    %r9,0x18(%rdx)
+	mov    %rcx,0x20(%rdx)
+	mov    %rax,0x28(%rdx)
+	mov    %rsi,0x30(%rdx)
+	mov    %rbx,0x38(%rdx)
+	mov    %edi,0x4(%rsp)
+	mov    %r15d,%esi
+	call   <lat_i_looked8+0x6d>
+			R_X86_64_PLT32	lat_i_look_words-0x4
+	test   %eax,%eax
+	je     <lat_i_looked8+0x16e>
+	shr    $0x8,%r15d
+	mov    $0x40,%eax
+	sub    %r15d,%eax
+	mov    0xb0(%rsp),%rcx
+	mov    %rcx,0x10(%rsp)
+	mov    %rbx,0x8(%rsp)
+	mov    %rax,0x18(%rsp)
+	mov    %rbp,%r8
+	mov    0xa8(%rsp),%rbp
+	mov    0xa0(%rsp),%rbx
+	mov    0x4(%rsp),%r9d
+	mov    0x0(%rip),%rdx        # <lat_i_looked8+0xb7>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <lat_i_looked8+0xbe>
+			R_X86_64_PC32	__rseq_cs+0xfc
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <lat_i_looked8+0xce>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <lat_i_looked8+0xd5>
+			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <lat_i_looked8+0x17d>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x48(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <lat_i_looked8+0x17d>
+	and    0x0(%rip),%rdi        # <lat_i_looked8+0x104>
+			R_X86_64_PC32	lat_i_state+0x14
+	mov    %r9w,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %r14,0x1008(%rcx,%rdi,1)
+	mov    %r13,0x1010(%rcx,%rdi,1)
+	mov    %r12,0x1018(%rcx,%rdi,1)
+	mov    %r8,0x1020(%rcx,%rdi,1)
+	mov    %rbx,0x1028(%rcx,%rdi,1)
+	mov    %rbp,0x1030(%rcx,%rdi,1)
+	mov    0x10(%rsp),%rax
+	mov    %rax,0x1038(%rcx,%rdi,1)
+	mov    0x8(%rsp),%rax
+	mov    %rax,0x1040(%rcx,%rdi,1)
+	add    0x18(%rsp),%rsi
+	mov    %rsi,(%rcx)
+	add    $0x68,%rsp
+	pop    %rbx
+	pop    %r12
+	pop    %r13
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	lea    0x20(%rsp),%rdx
+	mov    0x4(%rsp),%edi
+	mov    %r15d,%esi
+	call   <lat_i_looked8+0x18e>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <lat_i_looked8+0x16e>

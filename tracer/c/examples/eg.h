@@ -30,12 +30,12 @@ LAT_SCHEMA_DEFINE(eg, 5u, UINT64_C(0xd1265fae4b5f4c12), "eg",
 /* eg: Examples */
 
 /* WORK_BEGIN: work on an item begins */
-static inline int lat_eg_work_begin_enabled(void)
+LAT_EVENT int lat_eg_work_begin_enabled(void)
 {
     return lat_i_on(&lat_schema_eg, 0u) != 0;
 }
 
-static inline void lat_eg_work_begin(uint32_t item)
+LAT_EVENT void lat_eg_work_begin(uint32_t item)
 {
     LAT_SITE(lat_schema_eg, 0u, lat_on);
     lat_i_emit1(&lat_schema_eg, lat_on, 0u, 4u,
@@ -43,12 +43,12 @@ static inline void lat_eg_work_begin(uint32_t item)
 }
 
 /* WORK_END: work on an item ends */
-static inline int lat_eg_work_end_enabled(void)
+LAT_EVENT int lat_eg_work_end_enabled(void)
 {
     return lat_i_on(&lat_schema_eg, 1u) != 0;
 }
 
-static inline void lat_eg_work_end(uint32_t item)
+LAT_EVENT void lat_eg_work_end(uint32_t item)
 {
     LAT_SITE(lat_schema_eg, 1u, lat_on);
     lat_i_emit1(&lat_schema_eg, lat_on, 1u, 4u,
@@ -56,12 +56,12 @@ static inline void lat_eg_work_end(uint32_t item)
 }
 
 /* QUEUE: items that wait */
-static inline int lat_eg_queue_enabled(void)
+LAT_EVENT int lat_eg_queue_enabled(void)
 {
     return lat_i_on(&lat_schema_eg, 2u) != 0;
 }
 
-static inline void lat_eg_queue(uint32_t waiting)
+LAT_EVENT void lat_eg_queue(uint32_t waiting)
 {
     LAT_SITE(lat_schema_eg, 2u, lat_on);
     lat_i_emit1(&lat_schema_eg, lat_on, 2u, 4u,
@@ -69,14 +69,13 @@ static inline void lat_eg_queue(uint32_t waiting)
 }
 
 /* FOUND: a name was found */
-static inline int lat_eg_found_enabled(void)
+LAT_EVENT int lat_eg_found_enabled(void)
 {
     return lat_i_on(&lat_schema_eg, 3u) != 0;
 }
 
-static inline void lat_eg_found(const char *name, uint64_t hits)
+LAT_I_APART void lat_i_built_eg_found(unsigned lat_on, const char *name, uint64_t hits)
 {
-    LAT_SITE(lat_schema_eg, 3u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, name);
@@ -84,19 +83,30 @@ static inline void lat_eg_found(const char *name, uint64_t hits)
     lat_i_build_emit(&lat_schema_eg, lat_on, 3u, &lat_build);
 }
 
+LAT_EVENT void lat_eg_found(const char *name, uint64_t hits)
+{
+    LAT_SITE(lat_schema_eg, 3u, lat_on);
+    lat_i_built_eg_found(lat_on, name, hits);
+}
+
 /* SAMPLE: measured values */
-static inline int lat_eg_sample_enabled(void)
+LAT_EVENT int lat_eg_sample_enabled(void)
 {
     return lat_i_on(&lat_schema_eg, 4u) != 0;
 }
 
-static inline void lat_eg_sample(const double *values, uint32_t values_count)
+LAT_I_APART void lat_i_built_eg_sample(unsigned lat_on, const double *values, uint32_t values_count)
 {
-    LAT_SITE(lat_schema_eg, 4u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_sequence(&lat_build, values, values_count, 8u);
     lat_i_build_emit(&lat_schema_eg, lat_on, 4u, &lat_build);
+}
+
+LAT_EVENT void lat_eg_sample(const double *values, uint32_t values_count)
+{
+    LAT_SITE(lat_schema_eg, 4u, lat_on);
+    lat_i_built_eg_sample(lat_on, values, values_count);
 }
 
 /* LAT_SPAN_SUBSYSTEM_SPAN(fields of the first event): records the beginning here
@@ -112,7 +122,7 @@ struct lat_scope_eg_work {
     uint32_t item;
 };
 
-static inline struct lat_scope_eg_work lat_scope_eg_work_begin(uint32_t item)
+LAT_EVENT struct lat_scope_eg_work lat_scope_eg_work_begin(uint32_t item)
 {
     struct lat_scope_eg_work lat_scope;
     lat_scope.item = item;
@@ -120,7 +130,7 @@ static inline struct lat_scope_eg_work lat_scope_eg_work_begin(uint32_t item)
     return lat_scope;
 }
 
-static inline void lat_scope_eg_work_end(struct lat_scope_eg_work *lat_scope)
+LAT_EVENT void lat_scope_eg_work_end(struct lat_scope_eg_work *lat_scope)
 {
     lat_eg_work_end(lat_scope->item);
 }

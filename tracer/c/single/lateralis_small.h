@@ -273,6 +273,10 @@ void lat_small_give_back(uint32_t core);
         (hash_), LAT_I_TEXT(text_), lat_schema_##ident, LAT_I_TEXT_BYTES(bytes_), (count)};     \
     LAT_I_C_END
 
+/* Functions of events: not inlined at each call, because code is scarcer than time here. */
+#define LAT_EVENT static inline
+#define LAT_I_APART static inline
+
 static LAT_INLINE unsigned lat_i_on(const void *events, uint32_t index)
 {
     return ((const volatile uint16_t *)events)[1u + index];
@@ -414,6 +418,15 @@ static inline void lat_i_put_bytes(struct lat_i_build *build, const void *data, 
 }
 
 #define lat_i_build_emit(schema_, on_, index_, build_) lat_i_small_built((build_), (on_))
+#define lat_i_emit_string(schema_, on_, index_, bytes_, text_, ...)                             \
+    do {                                                                                        \
+        const uint64_t lat_words[] = {__VA_ARGS__};                                             \
+        struct lat_i_build lat_build;                                                           \
+        lat_i_build_init(&lat_build);                                                           \
+        lat_i_small_put(&lat_build, lat_words, (bytes_), 1u);                                   \
+        lat_i_small_put_text(&lat_build, (text_));                                              \
+        lat_i_small_built(&lat_build, (on_));                                                   \
+    } while (0)
 
 LAT_I_C_END
 
@@ -743,12 +756,12 @@ enum lat_enum_rtos_state {
 /* rtos: Tasks of an RTOS or an executor */
 
 /* sched_switch: the processor goes from one task to another */
-static inline int lat_rtos_sched_switch_enabled(void)
+LAT_EVENT int lat_rtos_sched_switch_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 0u) != 0;
 }
 
-static inline void lat_rtos_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_rtos_state prev_state)
+LAT_EVENT void lat_rtos_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_rtos_state prev_state)
 {
     LAT_SITE(lat_schema_rtos, 0u, lat_on);
     lat_i_emit2(&lat_schema_rtos, lat_on, 0u, 10u,
@@ -758,12 +771,12 @@ static inline void lat_rtos_sched_switch(uint32_t prev_tid, uint32_t next_tid, e
 }
 
 /* sched_waking: a task is ready; common_flags 8: by an interrupt */
-static inline int lat_rtos_sched_waking_enabled(void)
+LAT_EVENT int lat_rtos_sched_waking_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 1u) != 0;
 }
 
-static inline void lat_rtos_sched_waking(uint32_t tid, uint8_t common_flags)
+LAT_EVENT void lat_rtos_sched_waking(uint32_t tid, uint8_t common_flags)
 {
     LAT_SITE(lat_schema_rtos, 1u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 1u, 5u,
@@ -772,29 +785,26 @@ static inline void lat_rtos_sched_waking(uint32_t tid, uint8_t common_flags)
 }
 
 /* THREAD_NAME: a task has this name */
-static inline int lat_rtos_thread_name_enabled(void)
+LAT_EVENT int lat_rtos_thread_name_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 2u) != 0;
 }
 
-static inline void lat_rtos_thread_name(uint32_t pid, uint32_t tid, const char *name)
+LAT_EVENT void lat_rtos_thread_name(uint32_t pid, uint32_t tid, const char *name)
 {
     LAT_SITE(lat_schema_rtos, 2u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, pid);
-    lat_i_put_u32(&lat_build, tid);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_rtos, lat_on, 2u, &lat_build);
+    lat_i_emit_string(&lat_schema_rtos, lat_on, 2u, 8u, name,
+        LAT_I_PACK((uint64_t)pid, 0u, 32u)
+            | LAT_I_PACK((uint64_t)tid, 32u, 32u));
 }
 
 /* irq_handler_entry: an interrupt's handler begins */
-static inline int lat_rtos_irq_handler_entry_enabled(void)
+LAT_EVENT int lat_rtos_irq_handler_entry_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 3u) != 0;
 }
 
-static inline void lat_rtos_irq_handler_entry(uint32_t irq)
+LAT_EVENT void lat_rtos_irq_handler_entry(uint32_t irq)
 {
     LAT_SITE(lat_schema_rtos, 3u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 3u, 4u,
@@ -802,12 +812,12 @@ static inline void lat_rtos_irq_handler_entry(uint32_t irq)
 }
 
 /* irq_handler_exit: an interrupt's handler ends */
-static inline int lat_rtos_irq_handler_exit_enabled(void)
+LAT_EVENT int lat_rtos_irq_handler_exit_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 4u) != 0;
 }
 
-static inline void lat_rtos_irq_handler_exit(uint32_t irq)
+LAT_EVENT void lat_rtos_irq_handler_exit(uint32_t irq)
 {
     LAT_SITE(lat_schema_rtos, 4u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 4u, 4u,
@@ -815,12 +825,12 @@ static inline void lat_rtos_irq_handler_exit(uint32_t irq)
 }
 
 /* TASK_NEW: a task is created */
-static inline int lat_rtos_task_new_enabled(void)
+LAT_EVENT int lat_rtos_task_new_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 5u) != 0;
 }
 
-static inline void lat_rtos_task_new(uint32_t tid, uint32_t priority)
+LAT_EVENT void lat_rtos_task_new(uint32_t tid, uint32_t priority)
 {
     LAT_SITE(lat_schema_rtos, 5u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 5u, 8u,
@@ -829,12 +839,12 @@ static inline void lat_rtos_task_new(uint32_t tid, uint32_t priority)
 }
 
 /* TASK_END: a task has ended */
-static inline int lat_rtos_task_end_enabled(void)
+LAT_EVENT int lat_rtos_task_end_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 6u) != 0;
 }
 
-static inline void lat_rtos_task_end(uint32_t tid)
+LAT_EVENT void lat_rtos_task_end(uint32_t tid)
 {
     LAT_SITE(lat_schema_rtos, 6u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 6u, 4u,
@@ -842,28 +852,25 @@ static inline void lat_rtos_task_end(uint32_t tid)
 }
 
 /* MARKER_NAME: a marker has this name */
-static inline int lat_rtos_marker_name_enabled(void)
+LAT_EVENT int lat_rtos_marker_name_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 7u) != 0;
 }
 
-static inline void lat_rtos_marker_name(uint32_t marker, const char *name)
+LAT_EVENT void lat_rtos_marker_name(uint32_t marker, const char *name)
 {
     LAT_SITE(lat_schema_rtos, 7u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, marker);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_rtos, lat_on, 7u, &lat_build);
+    lat_i_emit_string(&lat_schema_rtos, lat_on, 7u, 4u, name,
+        LAT_I_PACK((uint64_t)marker, 0u, 32u));
 }
 
 /* MARKER: a moment that the program marks */
-static inline int lat_rtos_marker_enabled(void)
+LAT_EVENT int lat_rtos_marker_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 8u) != 0;
 }
 
-static inline void lat_rtos_marker(uint32_t marker)
+LAT_EVENT void lat_rtos_marker(uint32_t marker)
 {
     LAT_SITE(lat_schema_rtos, 8u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 8u, 4u,
@@ -871,12 +878,12 @@ static inline void lat_rtos_marker(uint32_t marker)
 }
 
 /* MARKER_BEGIN: what a marker stands for begins */
-static inline int lat_rtos_marker_begin_enabled(void)
+LAT_EVENT int lat_rtos_marker_begin_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 9u) != 0;
 }
 
-static inline void lat_rtos_marker_begin(uint32_t marker)
+LAT_EVENT void lat_rtos_marker_begin(uint32_t marker)
 {
     LAT_SITE(lat_schema_rtos, 9u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 9u, 4u,
@@ -884,12 +891,12 @@ static inline void lat_rtos_marker_begin(uint32_t marker)
 }
 
 /* MARKER_END: and ends */
-static inline int lat_rtos_marker_end_enabled(void)
+LAT_EVENT int lat_rtos_marker_end_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 10u) != 0;
 }
 
-static inline void lat_rtos_marker_end(uint32_t marker)
+LAT_EVENT void lat_rtos_marker_end(uint32_t marker)
 {
     LAT_SITE(lat_schema_rtos, 10u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 10u, 4u,
@@ -909,7 +916,7 @@ struct lat_scope_rtos_marker {
     uint32_t marker;
 };
 
-static inline struct lat_scope_rtos_marker lat_scope_rtos_marker_begin(uint32_t marker)
+LAT_EVENT struct lat_scope_rtos_marker lat_scope_rtos_marker_begin(uint32_t marker)
 {
     struct lat_scope_rtos_marker lat_scope;
     lat_scope.marker = marker;
@@ -917,7 +924,7 @@ static inline struct lat_scope_rtos_marker lat_scope_rtos_marker_begin(uint32_t 
     return lat_scope;
 }
 
-static inline void lat_scope_rtos_marker_end(struct lat_scope_rtos_marker *lat_scope)
+LAT_EVENT void lat_scope_rtos_marker_end(struct lat_scope_rtos_marker *lat_scope)
 {
     lat_rtos_marker_end(lat_scope->marker);
 }
@@ -1177,12 +1184,12 @@ enum lat_enum_freertos_kind {
 /* freertos: The kernel of FreeRTOS */
 
 /* sched_switch: the processor goes from one task to another */
-static inline int lat_freertos_sched_switch_enabled(void)
+LAT_EVENT int lat_freertos_sched_switch_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 0u) != 0;
 }
 
-static inline void lat_freertos_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_freertos_state prev_state, uint16_t next_prio)
+LAT_EVENT void lat_freertos_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_freertos_state prev_state, uint16_t next_prio)
 {
     LAT_SITE(lat_schema_freertos, 0u, lat_on);
     lat_i_emit2(&lat_schema_freertos, lat_on, 0u, 12u,
@@ -1193,12 +1200,12 @@ static inline void lat_freertos_sched_switch(uint32_t prev_tid, uint32_t next_ti
 }
 
 /* sched_waking: a task is ready; common_flags 8: by an interrupt */
-static inline int lat_freertos_sched_waking_enabled(void)
+LAT_EVENT int lat_freertos_sched_waking_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 1u) != 0;
 }
 
-static inline void lat_freertos_sched_waking(uint32_t tid, uint16_t prio, uint8_t common_flags)
+LAT_EVENT void lat_freertos_sched_waking(uint32_t tid, uint16_t prio, uint8_t common_flags)
 {
     LAT_SITE(lat_schema_freertos, 1u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 1u, 7u,
@@ -1208,29 +1215,26 @@ static inline void lat_freertos_sched_waking(uint32_t tid, uint16_t prio, uint8_
 }
 
 /* THREAD_NAME: a task or an interrupt has this name */
-static inline int lat_freertos_thread_name_enabled(void)
+LAT_EVENT int lat_freertos_thread_name_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 2u) != 0;
 }
 
-static inline void lat_freertos_thread_name(uint32_t pid, uint32_t tid, const char *name)
+LAT_EVENT void lat_freertos_thread_name(uint32_t pid, uint32_t tid, const char *name)
 {
     LAT_SITE(lat_schema_freertos, 2u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, pid);
-    lat_i_put_u32(&lat_build, tid);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_freertos, lat_on, 2u, &lat_build);
+    lat_i_emit_string(&lat_schema_freertos, lat_on, 2u, 8u, name,
+        LAT_I_PACK((uint64_t)pid, 0u, 32u)
+            | LAT_I_PACK((uint64_t)tid, 32u, 32u));
 }
 
 /* irq_handler_entry: an interrupt's handler begins */
-static inline int lat_freertos_irq_handler_entry_enabled(void)
+LAT_EVENT int lat_freertos_irq_handler_entry_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 3u) != 0;
 }
 
-static inline void lat_freertos_irq_handler_entry(uint32_t irq)
+LAT_EVENT void lat_freertos_irq_handler_entry(uint32_t irq)
 {
     LAT_SITE(lat_schema_freertos, 3u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 3u, 4u,
@@ -1238,12 +1242,12 @@ static inline void lat_freertos_irq_handler_entry(uint32_t irq)
 }
 
 /* irq_handler_exit: an interrupt's handler ends */
-static inline int lat_freertos_irq_handler_exit_enabled(void)
+LAT_EVENT int lat_freertos_irq_handler_exit_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 4u) != 0;
 }
 
-static inline void lat_freertos_irq_handler_exit(uint32_t irq)
+LAT_EVENT void lat_freertos_irq_handler_exit(uint32_t irq)
 {
     LAT_SITE(lat_schema_freertos, 4u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 4u, 4u,
@@ -1251,12 +1255,12 @@ static inline void lat_freertos_irq_handler_exit(uint32_t irq)
 }
 
 /* TICK: the kernel counts a tick */
-static inline int lat_freertos_tick_enabled(void)
+LAT_EVENT int lat_freertos_tick_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 5u) != 0;
 }
 
-static inline void lat_freertos_tick(uint32_t count)
+LAT_EVENT void lat_freertos_tick(uint32_t count)
 {
     LAT_SITE(lat_schema_freertos, 5u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 5u, 4u,
@@ -1264,36 +1268,36 @@ static inline void lat_freertos_tick(uint32_t count)
 }
 
 /* LOW_POWER_BEGIN: the kernel stops its tick to sleep */
-static inline int lat_freertos_low_power_begin_enabled(void)
+LAT_EVENT int lat_freertos_low_power_begin_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 6u) != 0;
 }
 
-static inline void lat_freertos_low_power_begin(void)
+LAT_EVENT void lat_freertos_low_power_begin(void)
 {
     LAT_SITE(lat_schema_freertos, 6u, lat_on);
     lat_i_emit0(&lat_schema_freertos, lat_on, 6u, 0u);
 }
 
 /* LOW_POWER_END: the tick goes on */
-static inline int lat_freertos_low_power_end_enabled(void)
+LAT_EVENT int lat_freertos_low_power_end_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 7u) != 0;
 }
 
-static inline void lat_freertos_low_power_end(void)
+LAT_EVENT void lat_freertos_low_power_end(void)
 {
     LAT_SITE(lat_schema_freertos, 7u, lat_on);
     lat_i_emit0(&lat_schema_freertos, lat_on, 7u, 0u);
 }
 
 /* TASK_CREATE: a task is created */
-static inline int lat_freertos_task_create_enabled(void)
+LAT_EVENT int lat_freertos_task_create_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 8u) != 0;
 }
 
-static inline void lat_freertos_task_create(uint32_t tid, uint32_t prio)
+LAT_EVENT void lat_freertos_task_create(uint32_t tid, uint32_t prio)
 {
     LAT_SITE(lat_schema_freertos, 8u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 8u, 8u,
@@ -1302,12 +1306,12 @@ static inline void lat_freertos_task_create(uint32_t tid, uint32_t prio)
 }
 
 /* TASK_DELETE: a task is deleted */
-static inline int lat_freertos_task_delete_enabled(void)
+LAT_EVENT int lat_freertos_task_delete_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 9u) != 0;
 }
 
-static inline void lat_freertos_task_delete(uint32_t tid)
+LAT_EVENT void lat_freertos_task_delete(uint32_t tid)
 {
     LAT_SITE(lat_schema_freertos, 9u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 9u, 4u,
@@ -1315,12 +1319,12 @@ static inline void lat_freertos_task_delete(uint32_t tid)
 }
 
 /* TASK_DELAY: the task waits for a number of ticks */
-static inline int lat_freertos_task_delay_enabled(void)
+LAT_EVENT int lat_freertos_task_delay_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 10u) != 0;
 }
 
-static inline void lat_freertos_task_delay(uint32_t ticks)
+LAT_EVENT void lat_freertos_task_delay(uint32_t ticks)
 {
     LAT_SITE(lat_schema_freertos, 10u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 10u, 4u,
@@ -1328,12 +1332,12 @@ static inline void lat_freertos_task_delay(uint32_t ticks)
 }
 
 /* TASK_DELAY_UNTIL: the task waits for a tick */
-static inline int lat_freertos_task_delay_until_enabled(void)
+LAT_EVENT int lat_freertos_task_delay_until_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 11u) != 0;
 }
 
-static inline void lat_freertos_task_delay_until(uint32_t tick)
+LAT_EVENT void lat_freertos_task_delay_until(uint32_t tick)
 {
     LAT_SITE(lat_schema_freertos, 11u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 11u, 4u,
@@ -1341,12 +1345,12 @@ static inline void lat_freertos_task_delay_until(uint32_t tick)
 }
 
 /* TASK_SUSPEND: a task is suspended */
-static inline int lat_freertos_task_suspend_enabled(void)
+LAT_EVENT int lat_freertos_task_suspend_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 12u) != 0;
 }
 
-static inline void lat_freertos_task_suspend(uint32_t tid)
+LAT_EVENT void lat_freertos_task_suspend(uint32_t tid)
 {
     LAT_SITE(lat_schema_freertos, 12u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 12u, 4u,
@@ -1354,12 +1358,12 @@ static inline void lat_freertos_task_suspend(uint32_t tid)
 }
 
 /* TASK_RESUME: a suspended task is resumed */
-static inline int lat_freertos_task_resume_enabled(void)
+LAT_EVENT int lat_freertos_task_resume_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 13u) != 0;
 }
 
-static inline void lat_freertos_task_resume(uint32_t tid)
+LAT_EVENT void lat_freertos_task_resume(uint32_t tid)
 {
     LAT_SITE(lat_schema_freertos, 13u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 13u, 4u,
@@ -1367,12 +1371,12 @@ static inline void lat_freertos_task_resume(uint32_t tid)
 }
 
 /* TASK_PRIORITY: a task gets a priority */
-static inline int lat_freertos_task_priority_enabled(void)
+LAT_EVENT int lat_freertos_task_priority_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 14u) != 0;
 }
 
-static inline void lat_freertos_task_priority(uint32_t tid, uint32_t prio)
+LAT_EVENT void lat_freertos_task_priority(uint32_t tid, uint32_t prio)
 {
     LAT_SITE(lat_schema_freertos, 14u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 14u, 8u,
@@ -1381,12 +1385,12 @@ static inline void lat_freertos_task_priority(uint32_t tid, uint32_t prio)
 }
 
 /* TASK_INHERIT: the holder of a mutex inherits a priority */
-static inline int lat_freertos_task_inherit_enabled(void)
+LAT_EVENT int lat_freertos_task_inherit_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 15u) != 0;
 }
 
-static inline void lat_freertos_task_inherit(uint32_t tid, uint32_t prio)
+LAT_EVENT void lat_freertos_task_inherit(uint32_t tid, uint32_t prio)
 {
     LAT_SITE(lat_schema_freertos, 15u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 15u, 8u,
@@ -1395,12 +1399,12 @@ static inline void lat_freertos_task_inherit(uint32_t tid, uint32_t prio)
 }
 
 /* TASK_DISINHERIT: a task gets its own priority back */
-static inline int lat_freertos_task_disinherit_enabled(void)
+LAT_EVENT int lat_freertos_task_disinherit_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 16u) != 0;
 }
 
-static inline void lat_freertos_task_disinherit(uint32_t tid, uint32_t prio)
+LAT_EVENT void lat_freertos_task_disinherit(uint32_t tid, uint32_t prio)
 {
     LAT_SITE(lat_schema_freertos, 16u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 16u, 8u,
@@ -1409,12 +1413,12 @@ static inline void lat_freertos_task_disinherit(uint32_t tid, uint32_t prio)
 }
 
 /* OBJECT_CREATE: a queue, semaphore or mutex is created */
-static inline int lat_freertos_object_create_enabled(void)
+LAT_EVENT int lat_freertos_object_create_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 17u) != 0;
 }
 
-static inline void lat_freertos_object_create(uint32_t object, uint32_t length, uint32_t item_bytes, enum lat_enum_freertos_kind kind)
+LAT_EVENT void lat_freertos_object_create(uint32_t object, uint32_t length, uint32_t item_bytes, enum lat_enum_freertos_kind kind)
 {
     LAT_SITE(lat_schema_freertos, 17u, lat_on);
     lat_i_emit2(&lat_schema_freertos, lat_on, 17u, 13u,
@@ -1425,28 +1429,25 @@ static inline void lat_freertos_object_create(uint32_t object, uint32_t length, 
 }
 
 /* OBJECT_NAME: a queue, semaphore or mutex has this name */
-static inline int lat_freertos_object_name_enabled(void)
+LAT_EVENT int lat_freertos_object_name_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 18u) != 0;
 }
 
-static inline void lat_freertos_object_name(uint32_t object, const char *name)
+LAT_EVENT void lat_freertos_object_name(uint32_t object, const char *name)
 {
     LAT_SITE(lat_schema_freertos, 18u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, object);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_freertos, lat_on, 18u, &lat_build);
+    lat_i_emit_string(&lat_schema_freertos, lat_on, 18u, 4u, name,
+        LAT_I_PACK((uint64_t)object, 0u, 32u));
 }
 
 /* OBJECT_DELETE: a queue, semaphore or mutex is deleted */
-static inline int lat_freertos_object_delete_enabled(void)
+LAT_EVENT int lat_freertos_object_delete_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 19u) != 0;
 }
 
-static inline void lat_freertos_object_delete(uint32_t object)
+LAT_EVENT void lat_freertos_object_delete(uint32_t object)
 {
     LAT_SITE(lat_schema_freertos, 19u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 19u, 4u,
@@ -1454,12 +1455,12 @@ static inline void lat_freertos_object_delete(uint32_t object)
 }
 
 /* QUEUE_SEND: an item enters a queue */
-static inline int lat_freertos_queue_send_enabled(void)
+LAT_EVENT int lat_freertos_queue_send_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 20u) != 0;
 }
 
-static inline void lat_freertos_queue_send(uint32_t queue, uint32_t items)
+LAT_EVENT void lat_freertos_queue_send(uint32_t queue, uint32_t items)
 {
     LAT_SITE(lat_schema_freertos, 20u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 20u, 8u,
@@ -1468,12 +1469,12 @@ static inline void lat_freertos_queue_send(uint32_t queue, uint32_t items)
 }
 
 /* QUEUE_RECEIVE: an item leaves a queue */
-static inline int lat_freertos_queue_receive_enabled(void)
+LAT_EVENT int lat_freertos_queue_receive_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 21u) != 0;
 }
 
-static inline void lat_freertos_queue_receive(uint32_t queue, uint32_t items)
+LAT_EVENT void lat_freertos_queue_receive(uint32_t queue, uint32_t items)
 {
     LAT_SITE(lat_schema_freertos, 21u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 21u, 8u,
@@ -1482,12 +1483,12 @@ static inline void lat_freertos_queue_receive(uint32_t queue, uint32_t items)
 }
 
 /* QUEUE_OVERWRITE: an item takes the place of the one in the queue */
-static inline int lat_freertos_queue_overwrite_enabled(void)
+LAT_EVENT int lat_freertos_queue_overwrite_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 22u) != 0;
 }
 
-static inline void lat_freertos_queue_overwrite(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_overwrite(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 22u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 22u, 4u,
@@ -1495,12 +1496,12 @@ static inline void lat_freertos_queue_overwrite(uint32_t queue)
 }
 
 /* QUEUE_PEEK: an item is read and stays in the queue */
-static inline int lat_freertos_queue_peek_enabled(void)
+LAT_EVENT int lat_freertos_queue_peek_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 23u) != 0;
 }
 
-static inline void lat_freertos_queue_peek(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_peek(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 23u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 23u, 4u,
@@ -1508,12 +1509,12 @@ static inline void lat_freertos_queue_peek(uint32_t queue)
 }
 
 /* QUEUE_SEND_FAILED: a queue is full */
-static inline int lat_freertos_queue_send_failed_enabled(void)
+LAT_EVENT int lat_freertos_queue_send_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 24u) != 0;
 }
 
-static inline void lat_freertos_queue_send_failed(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_send_failed(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 24u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 24u, 4u,
@@ -1521,12 +1522,12 @@ static inline void lat_freertos_queue_send_failed(uint32_t queue)
 }
 
 /* QUEUE_RECEIVE_FAILED: a queue is empty */
-static inline int lat_freertos_queue_receive_failed_enabled(void)
+LAT_EVENT int lat_freertos_queue_receive_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 25u) != 0;
 }
 
-static inline void lat_freertos_queue_receive_failed(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_receive_failed(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 25u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 25u, 4u,
@@ -1534,12 +1535,12 @@ static inline void lat_freertos_queue_receive_failed(uint32_t queue)
 }
 
 /* QUEUE_SEND_WAIT: the task waits for room in a queue */
-static inline int lat_freertos_queue_send_wait_enabled(void)
+LAT_EVENT int lat_freertos_queue_send_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 26u) != 0;
 }
 
-static inline void lat_freertos_queue_send_wait(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_send_wait(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 26u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 26u, 4u,
@@ -1547,12 +1548,12 @@ static inline void lat_freertos_queue_send_wait(uint32_t queue)
 }
 
 /* QUEUE_SEND_WAITED: the wait ends */
-static inline int lat_freertos_queue_send_waited_enabled(void)
+LAT_EVENT int lat_freertos_queue_send_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 27u) != 0;
 }
 
-static inline void lat_freertos_queue_send_waited(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_send_waited(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 27u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 27u, 4u,
@@ -1560,12 +1561,12 @@ static inline void lat_freertos_queue_send_waited(uint32_t queue)
 }
 
 /* QUEUE_RECEIVE_WAIT: the task waits for an item */
-static inline int lat_freertos_queue_receive_wait_enabled(void)
+LAT_EVENT int lat_freertos_queue_receive_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 28u) != 0;
 }
 
-static inline void lat_freertos_queue_receive_wait(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_receive_wait(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 28u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 28u, 4u,
@@ -1573,12 +1574,12 @@ static inline void lat_freertos_queue_receive_wait(uint32_t queue)
 }
 
 /* QUEUE_RECEIVE_WAITED: the wait ends */
-static inline int lat_freertos_queue_receive_waited_enabled(void)
+LAT_EVENT int lat_freertos_queue_receive_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 29u) != 0;
 }
 
-static inline void lat_freertos_queue_receive_waited(uint32_t queue)
+LAT_EVENT void lat_freertos_queue_receive_waited(uint32_t queue)
 {
     LAT_SITE(lat_schema_freertos, 29u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 29u, 4u,
@@ -1586,12 +1587,12 @@ static inline void lat_freertos_queue_receive_waited(uint32_t queue)
 }
 
 /* SEMAPHORE_GIVE: a semaphore is given */
-static inline int lat_freertos_semaphore_give_enabled(void)
+LAT_EVENT int lat_freertos_semaphore_give_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 30u) != 0;
 }
 
-static inline void lat_freertos_semaphore_give(uint32_t semaphore, uint32_t count)
+LAT_EVENT void lat_freertos_semaphore_give(uint32_t semaphore, uint32_t count)
 {
     LAT_SITE(lat_schema_freertos, 30u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 30u, 8u,
@@ -1600,12 +1601,12 @@ static inline void lat_freertos_semaphore_give(uint32_t semaphore, uint32_t coun
 }
 
 /* SEMAPHORE_TAKE: a semaphore is taken */
-static inline int lat_freertos_semaphore_take_enabled(void)
+LAT_EVENT int lat_freertos_semaphore_take_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 31u) != 0;
 }
 
-static inline void lat_freertos_semaphore_take(uint32_t semaphore, uint32_t count)
+LAT_EVENT void lat_freertos_semaphore_take(uint32_t semaphore, uint32_t count)
 {
     LAT_SITE(lat_schema_freertos, 31u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 31u, 8u,
@@ -1614,12 +1615,12 @@ static inline void lat_freertos_semaphore_take(uint32_t semaphore, uint32_t coun
 }
 
 /* SEMAPHORE_GIVE_FAILED: a semaphore is at its maximum */
-static inline int lat_freertos_semaphore_give_failed_enabled(void)
+LAT_EVENT int lat_freertos_semaphore_give_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 32u) != 0;
 }
 
-static inline void lat_freertos_semaphore_give_failed(uint32_t semaphore)
+LAT_EVENT void lat_freertos_semaphore_give_failed(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_freertos, 32u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 32u, 4u,
@@ -1627,12 +1628,12 @@ static inline void lat_freertos_semaphore_give_failed(uint32_t semaphore)
 }
 
 /* SEMAPHORE_TAKE_FAILED: a semaphore is not given in time */
-static inline int lat_freertos_semaphore_take_failed_enabled(void)
+LAT_EVENT int lat_freertos_semaphore_take_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 33u) != 0;
 }
 
-static inline void lat_freertos_semaphore_take_failed(uint32_t semaphore)
+LAT_EVENT void lat_freertos_semaphore_take_failed(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_freertos, 33u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 33u, 4u,
@@ -1640,12 +1641,12 @@ static inline void lat_freertos_semaphore_take_failed(uint32_t semaphore)
 }
 
 /* SEMAPHORE_WAIT: the task waits for a semaphore */
-static inline int lat_freertos_semaphore_wait_enabled(void)
+LAT_EVENT int lat_freertos_semaphore_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 34u) != 0;
 }
 
-static inline void lat_freertos_semaphore_wait(uint32_t semaphore)
+LAT_EVENT void lat_freertos_semaphore_wait(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_freertos, 34u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 34u, 4u,
@@ -1653,12 +1654,12 @@ static inline void lat_freertos_semaphore_wait(uint32_t semaphore)
 }
 
 /* SEMAPHORE_WAITED: the wait ends */
-static inline int lat_freertos_semaphore_waited_enabled(void)
+LAT_EVENT int lat_freertos_semaphore_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 35u) != 0;
 }
 
-static inline void lat_freertos_semaphore_waited(uint32_t semaphore)
+LAT_EVENT void lat_freertos_semaphore_waited(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_freertos, 35u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 35u, 4u,
@@ -1666,12 +1667,12 @@ static inline void lat_freertos_semaphore_waited(uint32_t semaphore)
 }
 
 /* MUTEX_TAKE: the task has the mutex */
-static inline int lat_freertos_mutex_take_enabled(void)
+LAT_EVENT int lat_freertos_mutex_take_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 36u) != 0;
 }
 
-static inline void lat_freertos_mutex_take(uint32_t mutex)
+LAT_EVENT void lat_freertos_mutex_take(uint32_t mutex)
 {
     LAT_SITE(lat_schema_freertos, 36u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 36u, 4u,
@@ -1679,12 +1680,12 @@ static inline void lat_freertos_mutex_take(uint32_t mutex)
 }
 
 /* MUTEX_GIVE: the mutex is free */
-static inline int lat_freertos_mutex_give_enabled(void)
+LAT_EVENT int lat_freertos_mutex_give_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 37u) != 0;
 }
 
-static inline void lat_freertos_mutex_give(uint32_t mutex)
+LAT_EVENT void lat_freertos_mutex_give(uint32_t mutex)
 {
     LAT_SITE(lat_schema_freertos, 37u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 37u, 4u,
@@ -1692,12 +1693,12 @@ static inline void lat_freertos_mutex_give(uint32_t mutex)
 }
 
 /* MUTEX_TAKE_AGAIN: the holder takes a recursive mutex again */
-static inline int lat_freertos_mutex_take_again_enabled(void)
+LAT_EVENT int lat_freertos_mutex_take_again_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 38u) != 0;
 }
 
-static inline void lat_freertos_mutex_take_again(uint32_t mutex)
+LAT_EVENT void lat_freertos_mutex_take_again(uint32_t mutex)
 {
     LAT_SITE(lat_schema_freertos, 38u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 38u, 4u,
@@ -1705,12 +1706,12 @@ static inline void lat_freertos_mutex_take_again(uint32_t mutex)
 }
 
 /* MUTEX_GIVE_ONE: the holder gives a recursive mutex, and still has it */
-static inline int lat_freertos_mutex_give_one_enabled(void)
+LAT_EVENT int lat_freertos_mutex_give_one_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 39u) != 0;
 }
 
-static inline void lat_freertos_mutex_give_one(uint32_t mutex)
+LAT_EVENT void lat_freertos_mutex_give_one(uint32_t mutex)
 {
     LAT_SITE(lat_schema_freertos, 39u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 39u, 4u,
@@ -1718,12 +1719,12 @@ static inline void lat_freertos_mutex_give_one(uint32_t mutex)
 }
 
 /* MUTEX_TAKE_FAILED: the mutex is not free in time */
-static inline int lat_freertos_mutex_take_failed_enabled(void)
+LAT_EVENT int lat_freertos_mutex_take_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 40u) != 0;
 }
 
-static inline void lat_freertos_mutex_take_failed(uint32_t mutex)
+LAT_EVENT void lat_freertos_mutex_take_failed(uint32_t mutex)
 {
     LAT_SITE(lat_schema_freertos, 40u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 40u, 4u,
@@ -1731,12 +1732,12 @@ static inline void lat_freertos_mutex_take_failed(uint32_t mutex)
 }
 
 /* MUTEX_WAIT: the task waits for a mutex that another has */
-static inline int lat_freertos_mutex_wait_enabled(void)
+LAT_EVENT int lat_freertos_mutex_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 41u) != 0;
 }
 
-static inline void lat_freertos_mutex_wait(uint32_t mutex)
+LAT_EVENT void lat_freertos_mutex_wait(uint32_t mutex)
 {
     LAT_SITE(lat_schema_freertos, 41u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 41u, 4u,
@@ -1744,12 +1745,12 @@ static inline void lat_freertos_mutex_wait(uint32_t mutex)
 }
 
 /* MUTEX_WAITED: the wait ends */
-static inline int lat_freertos_mutex_waited_enabled(void)
+LAT_EVENT int lat_freertos_mutex_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 42u) != 0;
 }
 
-static inline void lat_freertos_mutex_waited(uint32_t mutex)
+LAT_EVENT void lat_freertos_mutex_waited(uint32_t mutex)
 {
     LAT_SITE(lat_schema_freertos, 42u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 42u, 4u,
@@ -1757,12 +1758,12 @@ static inline void lat_freertos_mutex_waited(uint32_t mutex)
 }
 
 /* NOTIFY_SEND: a task is notified */
-static inline int lat_freertos_notify_send_enabled(void)
+LAT_EVENT int lat_freertos_notify_send_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 43u) != 0;
 }
 
-static inline void lat_freertos_notify_send(uint32_t tid, uint32_t index)
+LAT_EVENT void lat_freertos_notify_send(uint32_t tid, uint32_t index)
 {
     LAT_SITE(lat_schema_freertos, 43u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 43u, 8u,
@@ -1771,12 +1772,12 @@ static inline void lat_freertos_notify_send(uint32_t tid, uint32_t index)
 }
 
 /* NOTIFY_RECEIVE: the task takes its notification */
-static inline int lat_freertos_notify_receive_enabled(void)
+LAT_EVENT int lat_freertos_notify_receive_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 44u) != 0;
 }
 
-static inline void lat_freertos_notify_receive(uint32_t tid, uint32_t index)
+LAT_EVENT void lat_freertos_notify_receive(uint32_t tid, uint32_t index)
 {
     LAT_SITE(lat_schema_freertos, 44u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 44u, 8u,
@@ -1785,12 +1786,12 @@ static inline void lat_freertos_notify_receive(uint32_t tid, uint32_t index)
 }
 
 /* NOTIFY_MERGED: a task is notified that has not taken the last one */
-static inline int lat_freertos_notify_merged_enabled(void)
+LAT_EVENT int lat_freertos_notify_merged_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 45u) != 0;
 }
 
-static inline void lat_freertos_notify_merged(uint32_t tid, uint32_t index)
+LAT_EVENT void lat_freertos_notify_merged(uint32_t tid, uint32_t index)
 {
     LAT_SITE(lat_schema_freertos, 45u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 45u, 8u,
@@ -1799,12 +1800,12 @@ static inline void lat_freertos_notify_merged(uint32_t tid, uint32_t index)
 }
 
 /* NOTIFY_NONE: the task has no notification */
-static inline int lat_freertos_notify_none_enabled(void)
+LAT_EVENT int lat_freertos_notify_none_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 46u) != 0;
 }
 
-static inline void lat_freertos_notify_none(uint32_t index)
+LAT_EVENT void lat_freertos_notify_none(uint32_t index)
 {
     LAT_SITE(lat_schema_freertos, 46u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 46u, 4u,
@@ -1812,12 +1813,12 @@ static inline void lat_freertos_notify_none(uint32_t index)
 }
 
 /* NOTIFY_WAIT: the task waits for a notification */
-static inline int lat_freertos_notify_wait_enabled(void)
+LAT_EVENT int lat_freertos_notify_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 47u) != 0;
 }
 
-static inline void lat_freertos_notify_wait(uint32_t index)
+LAT_EVENT void lat_freertos_notify_wait(uint32_t index)
 {
     LAT_SITE(lat_schema_freertos, 47u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 47u, 4u,
@@ -1825,29 +1826,26 @@ static inline void lat_freertos_notify_wait(uint32_t index)
 }
 
 /* TIMER_CREATE: a software timer is created */
-static inline int lat_freertos_timer_create_enabled(void)
+LAT_EVENT int lat_freertos_timer_create_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 48u) != 0;
 }
 
-static inline void lat_freertos_timer_create(uint32_t timer, uint32_t ticks, const char *name)
+LAT_EVENT void lat_freertos_timer_create(uint32_t timer, uint32_t ticks, const char *name)
 {
     LAT_SITE(lat_schema_freertos, 48u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, timer);
-    lat_i_put_u32(&lat_build, ticks);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_freertos, lat_on, 48u, &lat_build);
+    lat_i_emit_string(&lat_schema_freertos, lat_on, 48u, 8u, name,
+        LAT_I_PACK((uint64_t)timer, 0u, 32u)
+            | LAT_I_PACK((uint64_t)ticks, 32u, 32u));
 }
 
 /* TIMER_COMMAND: a command for a software timer; negative: for a pended function */
-static inline int lat_freertos_timer_command_enabled(void)
+LAT_EVENT int lat_freertos_timer_command_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 49u) != 0;
 }
 
-static inline void lat_freertos_timer_command(uint32_t timer, int32_t command, uint32_t value, bool sent)
+LAT_EVENT void lat_freertos_timer_command(uint32_t timer, int32_t command, uint32_t value, bool sent)
 {
     LAT_SITE(lat_schema_freertos, 49u, lat_on);
     lat_i_emit2(&lat_schema_freertos, lat_on, 49u, 13u,
@@ -1858,12 +1856,12 @@ static inline void lat_freertos_timer_command(uint32_t timer, int32_t command, u
 }
 
 /* TIMER_RECEIVED: the timer task has a command */
-static inline int lat_freertos_timer_received_enabled(void)
+LAT_EVENT int lat_freertos_timer_received_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 50u) != 0;
 }
 
-static inline void lat_freertos_timer_received(uint32_t timer, int32_t command, uint32_t value)
+LAT_EVENT void lat_freertos_timer_received(uint32_t timer, int32_t command, uint32_t value)
 {
     LAT_SITE(lat_schema_freertos, 50u, lat_on);
     lat_i_emit2(&lat_schema_freertos, lat_on, 50u, 12u,
@@ -1873,12 +1871,12 @@ static inline void lat_freertos_timer_received(uint32_t timer, int32_t command, 
 }
 
 /* TIMER_EXPIRED: a software timer expires; its callback is next */
-static inline int lat_freertos_timer_expired_enabled(void)
+LAT_EVENT int lat_freertos_timer_expired_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 51u) != 0;
 }
 
-static inline void lat_freertos_timer_expired(uint32_t timer)
+LAT_EVENT void lat_freertos_timer_expired(uint32_t timer)
 {
     LAT_SITE(lat_schema_freertos, 51u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 51u, 4u,
@@ -1886,12 +1884,12 @@ static inline void lat_freertos_timer_expired(uint32_t timer)
 }
 
 /* GROUP_CREATE: an event group is created */
-static inline int lat_freertos_group_create_enabled(void)
+LAT_EVENT int lat_freertos_group_create_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 52u) != 0;
 }
 
-static inline void lat_freertos_group_create(uint32_t group)
+LAT_EVENT void lat_freertos_group_create(uint32_t group)
 {
     LAT_SITE(lat_schema_freertos, 52u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 52u, 4u,
@@ -1899,12 +1897,12 @@ static inline void lat_freertos_group_create(uint32_t group)
 }
 
 /* GROUP_DELETE: an event group is deleted */
-static inline int lat_freertos_group_delete_enabled(void)
+LAT_EVENT int lat_freertos_group_delete_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 53u) != 0;
 }
 
-static inline void lat_freertos_group_delete(uint32_t group)
+LAT_EVENT void lat_freertos_group_delete(uint32_t group)
 {
     LAT_SITE(lat_schema_freertos, 53u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 53u, 4u,
@@ -1912,12 +1910,12 @@ static inline void lat_freertos_group_delete(uint32_t group)
 }
 
 /* GROUP_SET: bits of an event group are set */
-static inline int lat_freertos_group_set_enabled(void)
+LAT_EVENT int lat_freertos_group_set_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 54u) != 0;
 }
 
-static inline void lat_freertos_group_set(uint32_t group, uint32_t bits)
+LAT_EVENT void lat_freertos_group_set(uint32_t group, uint32_t bits)
 {
     LAT_SITE(lat_schema_freertos, 54u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 54u, 8u,
@@ -1926,12 +1924,12 @@ static inline void lat_freertos_group_set(uint32_t group, uint32_t bits)
 }
 
 /* GROUP_CLEAR: bits of an event group are cleared */
-static inline int lat_freertos_group_clear_enabled(void)
+LAT_EVENT int lat_freertos_group_clear_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 55u) != 0;
 }
 
-static inline void lat_freertos_group_clear(uint32_t group, uint32_t bits)
+LAT_EVENT void lat_freertos_group_clear(uint32_t group, uint32_t bits)
 {
     LAT_SITE(lat_schema_freertos, 55u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 55u, 8u,
@@ -1940,12 +1938,12 @@ static inline void lat_freertos_group_clear(uint32_t group, uint32_t bits)
 }
 
 /* GROUP_WAIT: the task waits for bits */
-static inline int lat_freertos_group_wait_enabled(void)
+LAT_EVENT int lat_freertos_group_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 56u) != 0;
 }
 
-static inline void lat_freertos_group_wait(uint32_t group, uint32_t bits)
+LAT_EVENT void lat_freertos_group_wait(uint32_t group, uint32_t bits)
 {
     LAT_SITE(lat_schema_freertos, 56u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 56u, 8u,
@@ -1954,12 +1952,12 @@ static inline void lat_freertos_group_wait(uint32_t group, uint32_t bits)
 }
 
 /* GROUP_WAITED: the wait ends */
-static inline int lat_freertos_group_waited_enabled(void)
+LAT_EVENT int lat_freertos_group_waited_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 57u) != 0;
 }
 
-static inline void lat_freertos_group_waited(uint32_t group, uint32_t bits, bool timed_out)
+LAT_EVENT void lat_freertos_group_waited(uint32_t group, uint32_t bits, bool timed_out)
 {
     LAT_SITE(lat_schema_freertos, 57u, lat_on);
     lat_i_emit2(&lat_schema_freertos, lat_on, 57u, 9u,
@@ -1969,12 +1967,12 @@ static inline void lat_freertos_group_waited(uint32_t group, uint32_t bits, bool
 }
 
 /* GROUP_GOT: the bits are there without a wait */
-static inline int lat_freertos_group_got_enabled(void)
+LAT_EVENT int lat_freertos_group_got_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 58u) != 0;
 }
 
-static inline void lat_freertos_group_got(uint32_t group, uint32_t bits)
+LAT_EVENT void lat_freertos_group_got(uint32_t group, uint32_t bits)
 {
     LAT_SITE(lat_schema_freertos, 58u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 58u, 8u,
@@ -1983,12 +1981,12 @@ static inline void lat_freertos_group_got(uint32_t group, uint32_t bits)
 }
 
 /* BUFFER_CREATE: a stream or message buffer is created */
-static inline int lat_freertos_buffer_create_enabled(void)
+LAT_EVENT int lat_freertos_buffer_create_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 59u) != 0;
 }
 
-static inline void lat_freertos_buffer_create(uint32_t buffer, uint32_t is_message)
+LAT_EVENT void lat_freertos_buffer_create(uint32_t buffer, uint32_t is_message)
 {
     LAT_SITE(lat_schema_freertos, 59u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 59u, 8u,
@@ -1997,12 +1995,12 @@ static inline void lat_freertos_buffer_create(uint32_t buffer, uint32_t is_messa
 }
 
 /* BUFFER_DELETE: a stream or message buffer is deleted */
-static inline int lat_freertos_buffer_delete_enabled(void)
+LAT_EVENT int lat_freertos_buffer_delete_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 60u) != 0;
 }
 
-static inline void lat_freertos_buffer_delete(uint32_t buffer)
+LAT_EVENT void lat_freertos_buffer_delete(uint32_t buffer)
 {
     LAT_SITE(lat_schema_freertos, 60u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 60u, 4u,
@@ -2010,12 +2008,12 @@ static inline void lat_freertos_buffer_delete(uint32_t buffer)
 }
 
 /* BUFFER_RESET: a stream or message buffer is emptied */
-static inline int lat_freertos_buffer_reset_enabled(void)
+LAT_EVENT int lat_freertos_buffer_reset_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 61u) != 0;
 }
 
-static inline void lat_freertos_buffer_reset(uint32_t buffer)
+LAT_EVENT void lat_freertos_buffer_reset(uint32_t buffer)
 {
     LAT_SITE(lat_schema_freertos, 61u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 61u, 4u,
@@ -2023,12 +2021,12 @@ static inline void lat_freertos_buffer_reset(uint32_t buffer)
 }
 
 /* BUFFER_SEND: bytes enter a stream or message buffer */
-static inline int lat_freertos_buffer_send_enabled(void)
+LAT_EVENT int lat_freertos_buffer_send_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 62u) != 0;
 }
 
-static inline void lat_freertos_buffer_send(uint32_t buffer, uint32_t bytes)
+LAT_EVENT void lat_freertos_buffer_send(uint32_t buffer, uint32_t bytes)
 {
     LAT_SITE(lat_schema_freertos, 62u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 62u, 8u,
@@ -2037,12 +2035,12 @@ static inline void lat_freertos_buffer_send(uint32_t buffer, uint32_t bytes)
 }
 
 /* BUFFER_RECEIVE: bytes leave a stream or message buffer */
-static inline int lat_freertos_buffer_receive_enabled(void)
+LAT_EVENT int lat_freertos_buffer_receive_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 63u) != 0;
 }
 
-static inline void lat_freertos_buffer_receive(uint32_t buffer, uint32_t bytes)
+LAT_EVENT void lat_freertos_buffer_receive(uint32_t buffer, uint32_t bytes)
 {
     LAT_SITE(lat_schema_freertos, 63u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 63u, 8u,
@@ -2051,12 +2049,12 @@ static inline void lat_freertos_buffer_receive(uint32_t buffer, uint32_t bytes)
 }
 
 /* BUFFER_SEND_FAILED: a stream or message buffer has no room */
-static inline int lat_freertos_buffer_send_failed_enabled(void)
+LAT_EVENT int lat_freertos_buffer_send_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 64u) != 0;
 }
 
-static inline void lat_freertos_buffer_send_failed(uint32_t buffer)
+LAT_EVENT void lat_freertos_buffer_send_failed(uint32_t buffer)
 {
     LAT_SITE(lat_schema_freertos, 64u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 64u, 4u,
@@ -2064,12 +2062,12 @@ static inline void lat_freertos_buffer_send_failed(uint32_t buffer)
 }
 
 /* BUFFER_RECEIVE_FAILED: a stream or message buffer is empty */
-static inline int lat_freertos_buffer_receive_failed_enabled(void)
+LAT_EVENT int lat_freertos_buffer_receive_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 65u) != 0;
 }
 
-static inline void lat_freertos_buffer_receive_failed(uint32_t buffer)
+LAT_EVENT void lat_freertos_buffer_receive_failed(uint32_t buffer)
 {
     LAT_SITE(lat_schema_freertos, 65u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 65u, 4u,
@@ -2077,12 +2075,12 @@ static inline void lat_freertos_buffer_receive_failed(uint32_t buffer)
 }
 
 /* BUFFER_SEND_WAIT: the task waits for room in a buffer */
-static inline int lat_freertos_buffer_send_wait_enabled(void)
+LAT_EVENT int lat_freertos_buffer_send_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 66u) != 0;
 }
 
-static inline void lat_freertos_buffer_send_wait(uint32_t buffer)
+LAT_EVENT void lat_freertos_buffer_send_wait(uint32_t buffer)
 {
     LAT_SITE(lat_schema_freertos, 66u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 66u, 4u,
@@ -2090,12 +2088,12 @@ static inline void lat_freertos_buffer_send_wait(uint32_t buffer)
 }
 
 /* BUFFER_RECEIVE_WAIT: the task waits for bytes in a buffer */
-static inline int lat_freertos_buffer_receive_wait_enabled(void)
+LAT_EVENT int lat_freertos_buffer_receive_wait_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 67u) != 0;
 }
 
-static inline void lat_freertos_buffer_receive_wait(uint32_t buffer)
+LAT_EVENT void lat_freertos_buffer_receive_wait(uint32_t buffer)
 {
     LAT_SITE(lat_schema_freertos, 67u, lat_on);
     lat_i_emit1(&lat_schema_freertos, lat_on, 67u, 4u,
@@ -2103,12 +2101,12 @@ static inline void lat_freertos_buffer_receive_wait(uint32_t buffer)
 }
 
 /* MALLOC: memory of the heap is allocated; address 0: there was none */
-static inline int lat_freertos_malloc_enabled(void)
+LAT_EVENT int lat_freertos_malloc_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 68u) != 0;
 }
 
-static inline void lat_freertos_malloc(uint32_t address, uint32_t bytes, uint32_t left)
+LAT_EVENT void lat_freertos_malloc(uint32_t address, uint32_t bytes, uint32_t left)
 {
     LAT_SITE(lat_schema_freertos, 68u, lat_on);
     lat_i_emit2(&lat_schema_freertos, lat_on, 68u, 12u,
@@ -2118,12 +2116,12 @@ static inline void lat_freertos_malloc(uint32_t address, uint32_t bytes, uint32_
 }
 
 /* FREE: memory of the heap is freed */
-static inline int lat_freertos_free_enabled(void)
+LAT_EVENT int lat_freertos_free_enabled(void)
 {
     return lat_i_on(&lat_schema_freertos, 69u) != 0;
 }
 
-static inline void lat_freertos_free(uint32_t address, uint32_t bytes, uint32_t left)
+LAT_EVENT void lat_freertos_free(uint32_t address, uint32_t bytes, uint32_t left)
 {
     LAT_SITE(lat_schema_freertos, 69u, lat_on);
     lat_i_emit2(&lat_schema_freertos, lat_on, 69u, 12u,
@@ -2145,7 +2143,7 @@ struct lat_scope_freertos_low_power {
     char nothing;
 };
 
-static inline struct lat_scope_freertos_low_power lat_scope_freertos_low_power_begin(void)
+LAT_EVENT struct lat_scope_freertos_low_power lat_scope_freertos_low_power_begin(void)
 {
     struct lat_scope_freertos_low_power lat_scope;
     lat_scope.nothing = 0;
@@ -2153,7 +2151,7 @@ static inline struct lat_scope_freertos_low_power lat_scope_freertos_low_power_b
     return lat_scope;
 }
 
-static inline void lat_scope_freertos_low_power_end(struct lat_scope_freertos_low_power *lat_scope)
+LAT_EVENT void lat_scope_freertos_low_power_end(struct lat_scope_freertos_low_power *lat_scope)
 {
     (void)lat_scope;
     lat_freertos_low_power_end();
@@ -2167,7 +2165,7 @@ struct lat_scope_freertos_send_wait {
     uint32_t queue;
 };
 
-static inline struct lat_scope_freertos_send_wait lat_scope_freertos_send_wait_begin(uint32_t queue)
+LAT_EVENT struct lat_scope_freertos_send_wait lat_scope_freertos_send_wait_begin(uint32_t queue)
 {
     struct lat_scope_freertos_send_wait lat_scope;
     lat_scope.queue = queue;
@@ -2175,7 +2173,7 @@ static inline struct lat_scope_freertos_send_wait lat_scope_freertos_send_wait_b
     return lat_scope;
 }
 
-static inline void lat_scope_freertos_send_wait_end(struct lat_scope_freertos_send_wait *lat_scope)
+LAT_EVENT void lat_scope_freertos_send_wait_end(struct lat_scope_freertos_send_wait *lat_scope)
 {
     lat_freertos_queue_send_waited(lat_scope->queue);
 }
@@ -2188,7 +2186,7 @@ struct lat_scope_freertos_receive_wait {
     uint32_t queue;
 };
 
-static inline struct lat_scope_freertos_receive_wait lat_scope_freertos_receive_wait_begin(uint32_t queue)
+LAT_EVENT struct lat_scope_freertos_receive_wait lat_scope_freertos_receive_wait_begin(uint32_t queue)
 {
     struct lat_scope_freertos_receive_wait lat_scope;
     lat_scope.queue = queue;
@@ -2196,7 +2194,7 @@ static inline struct lat_scope_freertos_receive_wait lat_scope_freertos_receive_
     return lat_scope;
 }
 
-static inline void lat_scope_freertos_receive_wait_end(struct lat_scope_freertos_receive_wait *lat_scope)
+LAT_EVENT void lat_scope_freertos_receive_wait_end(struct lat_scope_freertos_receive_wait *lat_scope)
 {
     lat_freertos_queue_receive_waited(lat_scope->queue);
 }
@@ -2209,7 +2207,7 @@ struct lat_scope_freertos_semaphore_wait {
     uint32_t semaphore;
 };
 
-static inline struct lat_scope_freertos_semaphore_wait lat_scope_freertos_semaphore_wait_begin(uint32_t semaphore)
+LAT_EVENT struct lat_scope_freertos_semaphore_wait lat_scope_freertos_semaphore_wait_begin(uint32_t semaphore)
 {
     struct lat_scope_freertos_semaphore_wait lat_scope;
     lat_scope.semaphore = semaphore;
@@ -2217,7 +2215,7 @@ static inline struct lat_scope_freertos_semaphore_wait lat_scope_freertos_semaph
     return lat_scope;
 }
 
-static inline void lat_scope_freertos_semaphore_wait_end(struct lat_scope_freertos_semaphore_wait *lat_scope)
+LAT_EVENT void lat_scope_freertos_semaphore_wait_end(struct lat_scope_freertos_semaphore_wait *lat_scope)
 {
     lat_freertos_semaphore_waited(lat_scope->semaphore);
 }
@@ -2230,7 +2228,7 @@ struct lat_scope_freertos_mutex_held {
     uint32_t mutex;
 };
 
-static inline struct lat_scope_freertos_mutex_held lat_scope_freertos_mutex_held_begin(uint32_t mutex)
+LAT_EVENT struct lat_scope_freertos_mutex_held lat_scope_freertos_mutex_held_begin(uint32_t mutex)
 {
     struct lat_scope_freertos_mutex_held lat_scope;
     lat_scope.mutex = mutex;
@@ -2238,7 +2236,7 @@ static inline struct lat_scope_freertos_mutex_held lat_scope_freertos_mutex_held
     return lat_scope;
 }
 
-static inline void lat_scope_freertos_mutex_held_end(struct lat_scope_freertos_mutex_held *lat_scope)
+LAT_EVENT void lat_scope_freertos_mutex_held_end(struct lat_scope_freertos_mutex_held *lat_scope)
 {
     lat_freertos_mutex_give(lat_scope->mutex);
 }
@@ -2251,7 +2249,7 @@ struct lat_scope_freertos_mutex_wait {
     uint32_t mutex;
 };
 
-static inline struct lat_scope_freertos_mutex_wait lat_scope_freertos_mutex_wait_begin(uint32_t mutex)
+LAT_EVENT struct lat_scope_freertos_mutex_wait lat_scope_freertos_mutex_wait_begin(uint32_t mutex)
 {
     struct lat_scope_freertos_mutex_wait lat_scope;
     lat_scope.mutex = mutex;
@@ -2259,7 +2257,7 @@ static inline struct lat_scope_freertos_mutex_wait lat_scope_freertos_mutex_wait
     return lat_scope;
 }
 
-static inline void lat_scope_freertos_mutex_wait_end(struct lat_scope_freertos_mutex_wait *lat_scope)
+LAT_EVENT void lat_scope_freertos_mutex_wait_end(struct lat_scope_freertos_mutex_wait *lat_scope)
 {
     lat_freertos_mutex_waited(lat_scope->mutex);
 }

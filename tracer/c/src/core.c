@@ -62,6 +62,7 @@ static uint64_t payload_bytes_max(void)
 
 #define WRITER_RECORD_BYTES 16u
 #define OPENING_STORES 17u
+#define TEXT_OWN_MAX 4096u /* longer strings are seldom, and their copy outweighs the rest */
 
 /* The fields of a WRITER record. */
 static uint64_t writer_payload(void)
@@ -287,23 +288,6 @@ static void emit_per_cpu(uint32_t id, const struct lat_i_piece *pieces, uint32_t
     count_loss(&ring->lost_contended);
 }
 
-/* A ring that stays full, as emit_per_cpu would find it, with nothing in between. @return whether the
- * event has been counted as lost. */
-static LAT_INLINE int is_lost_to_full_ring(uint64_t payload_bytes)
-{
-#if defined(__x86_64__)
-    return lat_i_area.kind == LAT_RING_PER_CPU &&
-           __atomic_load_n(&lat_i_area.rings_usable, __ATOMIC_ACQUIRE) && lat_i_thread.writer != 0 &&
-           /* Each time: a recorder that attaches can change it. */
-           __atomic_load_n(&lat_i_area.header->ring_mode, RELAXED) != LAT_MODE_OVERWRITE &&
-           payload_bytes <= payload_bytes_max() &&
-           lat_i_rseq_lost(ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes));
-#else
-    (void)payload_bytes;
-    return 0;
-#endif
-}
-
 /* ---- per-thread rings ------------------------------------------------- */
 
 /* Takes the first ring that nobody has. Those of threads that were killed are given back by the recorder,
@@ -342,21 +326,34 @@ static int claim_ring(uint32_t level)
     return 1;
 }
 
-/* The empty assembly keeps the compiler from making this a call of memcpy: there is none here. */
+/* In steps, the last of which ends with the piece and overlaps the one before. The empty assembly keeps
+ * the compiler from making this a call of memcpy: there is none here. */
+static LAT_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    if (bytes >= 8) {
+        uint64_t last;
+        for (size_t at = 0; at + 8 < bytes; at += 8) {
+            __builtin_memcpy(to + at, from + at, 8);
+            __asm__ volatile("" ::: "memory");
+        }
+        __builtin_memcpy(&last, from + bytes - 8, 8);
+        __builtin_memcpy(to + bytes - 8, &last, 8);
+    } else if (bytes >= 4) {
+        uint32_t first, last;
+        __builtin_memcpy(&first, from, 4);
+        __builtin_memcpy(&last, from + bytes - 4, 4);
+        __builtin_memcpy(to, &first, 4);
+        __builtin_memcpy(to + bytes - 4, &last, 4);
+    } else if (bytes != 0) {
+        to[0] = from[0];
+        to[bytes / 2] = from[bytes / 2];
+        to[bytes - 1] = from[bytes - 1];
+    }
+}
 static void copy_pieces(uint8_t *to, const struct lat_i_piece *pieces, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *from = (const uint8_t *)pieces[i].data;
-        size_t left = pieces[i].bytes;
-        for (; left >= 8; left -= 8, from += 8, to += 8) {
-            __builtin_memcpy(to, from, 8);
-            __asm__ volatile("" ::: "memory");
-        }
-        for (; left != 0; left--) {
-            *to++ = *from++;
-            __asm__ volatile("" ::: "memory");
-        }
-    }
+    for (uint32_t i = 0; i < count; to += pieces[i].bytes, i++)
+        copy_bytes(to, (const uint8_t *)pieces[i].data, pieces[i].bytes);
 }
 
 /* Makes the calling thread the last writer of its ring, and room for a record behind `cursor`, in the next
@@ -448,6 +445,39 @@ static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint3
     __atomic_store_n(&ring->limit, limit, RELAXED);
 }
 
+/* The way of ring_thread.h, for a record with a string. Neither reads past the end of the string nor writes
+ * past the end of the record. */
+int lat_i_emit_text_own(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text,
+                        size_t length)
+{
+    if (length > TEXT_OWN_MAX || prefix_bytes > LAT_I_TEXT_PREFIX)
+        return 0;
+    const uint64_t payload_bytes = prefix_bytes + length + 1;
+    const uint64_t record_bytes = ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes);
+    const uint64_t slack = record_bytes - LAT_RECORD_HEADER_BYTES - payload_bytes;
+    struct lat_ring *ring = lat_i_thread.ring;
+    const uint64_t limit = __atomic_load_n(&ring->limit, RELAXED);
+    __atomic_store_n(&ring->limit, LAT_LIMIT_BUSY, RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* pair: the same thread's signal handler */
+    const uint64_t start = __atomic_load_n(&ring->cursor, RELAXED) & ~LAT_CURSOR_SLACK_MASK;
+    const uint64_t end = start + record_bytes + slack;
+    const uint64_t now = lat_i_clock();
+    if (end > limit) {
+        __atomic_store_n(&ring->limit, limit, RELAXED);
+        return 0;
+    }
+    uint64_t *place = (uint64_t *)(lat_i_thread.base + (uintptr_t)start);
+    uint8_t *to = (uint8_t *)(place + 1);
+    place[record_bytes / 8 - 1] = 0; /* the NUL, and the slack must not show older bytes */
+    place[0] = LAT_I_RECORD_HEADER((uint64_t)id, now);
+    copy_bytes(to, prefix, prefix_bytes);
+    copy_bytes(to + prefix_bytes, (const uint8_t *)text, length);
+    __atomic_store_n(&ring->cursor, end, __ATOMIC_RELEASE); /* pair W1 */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&ring->limit, limit, RELAXED);
+    return 1;
+}
+
 void lat_i_thread_end(void)
 {
     struct lat_i_thread *thread = &lat_i_thread;
@@ -496,6 +526,7 @@ int lat_i_rings_usable(void)
         return 0;
     lat_i_area.ring_stride = stride;
     lat_i_area.packet_bytes = packet;
+    lat_i_area.packet_room = packet - LAT_PACKET_TAIL_BYTES;
     lat_i_area.packet_shift = (uint32_t)__builtin_ctzll(packet);
     lat_i_area.packets_per_ring = packets;
     if (lat_i_area.kind == LAT_RING_PER_CPU) {
@@ -507,6 +538,8 @@ int lat_i_rings_usable(void)
                          __ATOMIC_RELEASE);
         __atomic_store_n(&lat_i_state.ring_stride, stride, __ATOMIC_RELEASE);
     }
+    /* Pair: can_be_lost. */
+    __atomic_store_n(&lat_i_area.payload_end, payload_bytes_max() + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&lat_i_area.rings_usable, 1, __ATOMIC_RELEASE);
     return 1;
 }
@@ -583,25 +616,76 @@ static __attribute__((noinline)) void emit_or_count(uint32_t id, const struct la
     emit(id, pieces, count, payload_bytes);
 }
 
+/* Whether an event may be lost to a ring that stays full, and nothing but this ring need be looked at.
+ * There is an area then. */
+static LAT_INLINE int can_be_lost(uint64_t payload_bytes)
+{
+    return payload_bytes < __atomic_load_n(&lat_i_area.payload_end, __ATOMIC_ACQUIRE) &&
+           lat_i_thread.writer != 0 &&
+           /* Each time: a recorder that attaches can change it. */
+           __atomic_load_n(&lat_i_area.header->ring_mode, RELAXED) != LAT_MODE_OVERWRITE;
+}
+
+/* What emit_per_thread would find, with nothing in between. @return whether the event has been counted as
+ * lost. Context: can_be_lost. */
+static LAT_INLINE int is_lost_to_own_ring(uint64_t payload_bytes)
+{
+    struct lat_ring *ring = lat_i_thread.ring;
+    const uint64_t cursor = __atomic_load_n(&ring->cursor, RELAXED);
+    const uint64_t next = (cursor >> lat_i_area.packet_shift) + 1;
+    if (__atomic_load_n(&ring->limit, RELAXED) == LAT_LIMIT_BUSY ||
+        ring->last_writer != lat_i_thread.writer ||
+        fits_packet(cursor, ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes)) ||
+        /* Pair W2: as in prepare_next_packet, but nothing is written. */
+        next < __atomic_load_n(&ring->consumed, RELAXED) + lat_i_area.packets_per_ring)
+        return 0;
+    count_own_loss(&ring->lost_full);
+    return 1;
+}
+
 void lat_i_emit_pieces(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
                        size_t payload_bytes)
 {
     if (lat_i_area.header == 0)
         return;
-    if (!is_lost_to_full_ring(payload_bytes))
-        emit_or_count(id, pieces, count, payload_bytes);
+    if (can_be_lost(payload_bytes)) {
+        if (lat_i_area.kind == LAT_RING_PER_THREAD) {
+            if (is_lost_to_own_ring(payload_bytes))
+                return;
+#if defined(__x86_64__)
+        } else if (lat_i_rseq_lost(ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes))) {
+            return;
+#endif
+        }
+    }
+    emit_or_count(id, pieces, count, payload_bytes);
+    lat_i_port_sequence_over();
+}
+
+__attribute__((noinline)) void lat_i_emit_words_slowly(uint32_t id, uint32_t payload_bytes,
+                                                       const uint64_t *words)
+{
+    if (lat_i_area.header == 0)
+        return;
+    const struct lat_i_piece piece = {words, payload_bytes};
+    emit_or_count(id, &piece, payload_bytes != 0, payload_bytes);
     lat_i_port_sequence_over();
 }
 
 void lat_i_emit_words(uint32_t id, uint32_t payload_bytes, const uint64_t *words)
 {
-    if (lat_i_area.header == 0)
-        return;
-    if (!is_lost_to_full_ring(payload_bytes)) {
-        const struct lat_i_piece piece = {words, payload_bytes};
-        emit_or_count(id, &piece, payload_bytes != 0, payload_bytes);
+    if (can_be_lost(payload_bytes)) {
+        if (lat_i_area.kind == LAT_RING_PER_THREAD) {
+            if (is_lost_to_own_ring(payload_bytes))
+                return;
+#if defined(__x86_64__)
+        } else {
+            lat_i_rseq_words_or_lost(id, payload_bytes, words);
+            return;
+#endif
+        }
     }
-    lat_i_port_sequence_over();
+    lat_i_emit_words_slowly(id, payload_bytes, words);
 }
 
 size_t lat_i_payload_most(void)

@@ -22,6 +22,8 @@ struct lat_i_area {
     uint64_t ring_stride;
     uint64_t packet_bytes;
     uint64_t packets_per_ring;
+    uint64_t packet_room;  /* where the last record of a packet must end */
+    uint64_t payload_end;  /* longest payload and 1; 0 until the rings are usable */
     uint32_t packet_shift; /* packet_bytes is 1 << packet_shift */
     uint32_t rings_usable; /* 0 until lat_i_rings_usable has seen rings_ready (pair R1) */
 };
@@ -77,10 +79,14 @@ int lat_i_rseq_count(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint6
 /** Adds one to lost_full of the current CPU's ring if neither the packet that is open there nor a
  * further one has room for a record of so many bytes. Context: the rings are usable, discard mode. */
 int lat_i_rseq_lost(uint64_t record_bytes);
+/** The same for lat_i_emit_words, which it completes either way: one call less. */
+void lat_i_rseq_words_or_lost(uint32_t id, uint32_t payload_bytes, const uint64_t *words);
 #endif
 
 /* ---- the core provides ------------------------------------------------ */
 
+/** lat_i_emit_words without the short way of events that are lost. */
+void lat_i_emit_words_slowly(uint32_t id, uint32_t payload_bytes, const uint64_t *words);
 /** Takes over geometry once the rings are usable. @return whether they are. */
 int lat_i_rings_usable(void);
 /** Gives the thread's rings back (per-thread kind). Context: the thread's end. */

@@ -159,63 +159,77 @@ failed:
     return 0;
 }
 
-/* Registers: r9 ring, r10 cursor and then the number of the next packet. Room is packet_bytes less the
- * tail of 8, and so also the mask of positions within a packet. */
+/* Registers: r9 ring, r10 cursor and then, of the next packet, the number of that which must be free for it.
+ * packet_room is packet_bytes less the tail of 8, and so also the mask of positions within a packet. A ring
+ * that was never written has room in its packet. The index is valid because the thread has a writer id, as
+ * in ring_cpu_x86_64.h. */
+#if defined(__PIC__) && !defined(__PIE__)
+#define LOST_FORGET "movq %[ro], %%r10\n movq $0, %%fs:8(%%r10)\n" /* as LAT_I_RSEQ_FORGET */
+#else
+#define LOST_FORGET
+#endif
 _Static_assert(LAT_PACKET_TAIL_BYTES == LAT_CURSOR_SLACK_MASK + 1, "one number is both");
-int lat_i_rseq_lost(uint64_t record_bytes)
+static LAT_INLINE int is_lost(uint64_t record_bytes)
 {
     __asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
                  ".balign 32\n"
                  "31: .long 0, 0\n"
                  ".quad 32f, 33f - 32f, 34f\n"
                  ".popsection\n"
+                 "movq %[ro], %%r10\n"
                  "leaq 31b(%%rip), %%rax\n"
-                 "movq %%rax, %%fs:8(%[ro])\n"
+                 "movq %%rax, %%fs:8(%%r10)\n"
                  "32:\n"
-                 "movl %%fs:4(%[ro]), %%r9d\n"
-                 "cmpl %[cpus], %%r9d\n" /* unsigned: a thread without rseq has -1 */
-                 "jae %l[failed]\n"
+                 "movl %%fs:(%%r10), %%r9d\n"
                  "imulq %[stride], %%r9\n"
                  "addq %[rings], %%r9\n"
                  "movq (%%r9), %%r10\n"
-                 "testq %%r10, %%r10\n"
-                 "jz %l[failed]\n"
-                 "movq %[room], %%r11\n"
-                 "andq %%r10, %%r11\n"
-                 "addq %[bytes], %%r11\n"
-                 "cmpq %[room], %%r11\n"
+                 "movq %[room], %%rax\n"
+                 "andq %%r10, %%rax\n"
+                 "addq %[bytes], %%rax\n"
+                 "cmpq %[room], %%rax\n"
                  "jbe %l[failed]\n"
                  "movl %[shift], %%ecx\n"
                  "shrq %%cl, %%r10\n"
+                 "subq %[packets], %%r10\n"
                  "incq %%r10\n"
-                 "movq 64(%%r9), %%r11\n" /* consumed */
-                 "addq %[packets], %%r11\n"
-                 "cmpq %%r11, %%r10\n"
-                 "jb %l[failed]\n"
+                 "cmpq 64(%%r9), %%r10\n" /* consumed */
+                 "jl %l[failed]\n"
                  "incq 32(%%r9)\n" /* lost_full */
-                 "33:\n"
+                 "33:\n" LOST_FORGET
                  ".pushsection __rseq_failure, \"ax\"\n"
                  ".byte 0x0f, 0xb9, 0x3d\n"
                  ".long 0x53053053\n"
                  "34: jmp %l[failed]\n"
                  ".popsection\n"
                  :
-                 : [ro] "r"(lat_i_state.rseq_offset), [cpus] "m"(lat_i_area.ring_count),
-                   [stride] "m"(lat_i_area.ring_stride), [rings] "m"(lat_i_state.rings),
-                   [room] "r"(lat_i_area.packet_bytes - LAT_PACKET_TAIL_BYTES),
+                 : [ro] "m"(lat_i_state.rseq_offset), [stride] "m"(lat_i_area.ring_stride),
+                   [rings] "m"(lat_i_state.rings),
+                   [room] "r"(lat_i_area.packet_room),
                    [bytes] "r"(record_bytes), [shift] "m"(lat_i_area.packet_shift),
                    [packets] "m"(lat_i_area.packets_per_ring)
-                 : "rax", "rcx", "r9", "r10", "r11", "memory", "cc"
+                 : "rax", "rcx", "r9", "r10", "memory", "cc"
                  : failed);
     return 1;
 failed:
     return 0;
 }
 
+int lat_i_rseq_lost(uint64_t record_bytes)
+{
+    return is_lost(record_bytes);
+}
+
+void lat_i_rseq_words_or_lost(uint32_t id, uint32_t payload_bytes, const uint64_t *words)
+{
+    if (!is_lost(((uint64_t)payload_bytes + LAT_RECORD_HEADER_BYTES + 7u) & ~UINT64_C(7)))
+        lat_i_emit_words_slowly(id, payload_bytes, words);
+}
+
 /*
  * As the common case of ring_cpu_x86_64.h, with a string that is searched for its end while it is
- * copied, 16 bytes at a time: what is recorded is what was searched, also if another thread changes
- * it meanwhile. Up to 15 bytes are read that may lie after its end, but not after its page.
+ * copied, 32 bytes at a time: what is recorded is what was searched, also if another thread changes
+ * it meanwhile. Up to 31 bytes are read that may lie after its end, but not after its page.
  * At most TEXT_ROOM bytes are written, of which the record keeps what belongs to it.
  *
  * Registers: r9 ring, r10 start position, r11 place of the record and then of the string, rax/rdx
@@ -224,23 +238,27 @@ failed:
 #define TEXT_WORDS (LAT_I_TEXT_PREFIX / 8u)
 #define TEXT_ROOM (8u + 8u * TEXT_WORDS + 64u + 16u) /* header, prefix, string, zeros */
 #if defined(__PIC__) && !defined(__PIE__)
-#define TEXT_FORGET "movq $0, %%fs:8(%[ro])\n" /* as LAT_I_RSEQ_FORGET */
+#define TEXT_FORGET "movq %[ro], %%rdx\n movq $0, %%fs:8(%%rdx)\n" /* as LAT_I_RSEQ_FORGET */
 #else
 #define TEXT_FORGET
 #endif
-#define TEXT_CHUNK(offset)                                                                     \
+/* 32 bytes of the string; where its end is among them, eax gets one bit for each NUL. */
+#define TEXT_CHUNK(offset, second)                                                             \
     "movdqu " #offset "(%[text]), %%xmm0\n"                                                    \
+    "movdqu " #second "(%[text]), %%xmm2\n"                                                    \
     "movdqu %%xmm0, " #offset "(%%r11)\n"                                                      \
+    "movdqu %%xmm2, " #second "(%%r11)\n"                                                      \
     "pcmpeqb %%xmm1, %%xmm0\n"                                                                 \
+    "pcmpeqb %%xmm1, %%xmm2\n"                                                                 \
     "pmovmskb %%xmm0, %%eax\n"                                                                 \
-    "movl $" #offset ", %%edx\n"                                                               \
-    "testl %%eax, %%eax\n"                                                                     \
-    "jnz 37f\n"
+    "pmovmskb %%xmm2, %%edx\n"                                                                 \
+    "shll $16, %%edx\n"                                                                        \
+    "orl %%edx, %%eax\n"
 
 int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text)
 {
-    const uint64_t words = (prefix_bytes + 7u) / 8u;
-    if (words > TEXT_WORDS || ((uintptr_t)text & 4095u) > 4096u - 64u)
+    /* NULL is left to the caller, and with it what begins with a page: one comparison. */
+    if ((((uintptr_t)text - 1u) & 4095u) > 4095u - 64u)
         return 0;
     __asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
                  ".balign 32\n"
@@ -248,14 +266,16 @@ int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const c
                  ".quad 32f, 33f - 32f, 34f\n"
                  ".popsection\n"
                  "pxor %%xmm1, %%xmm1\n"
+                 "movq %[ro], %%rdx\n"
                  "leaq 31b(%%rip), %%rax\n"
-                 "movq %%rax, %%fs:8(%[ro])\n"
+                 "movq %%rax, %%fs:8(%%rdx)\n"
                  "32:\n"
-                 "movl %%fs:(%[ro]), %%r9d\n"
+                 "movl %%fs:(%%rdx), %%r9d\n"
                  "imulq %[stride], %%r9\n"
                  "addq %[rings], %%r9\n"
                  "rdtsc\n"
-                 "cmpl %[writer], 16(%%r9)\n"
+                 "movl %[writer], %%r10d\n"
+                 "cmpl %%r10d, 16(%%r9)\n"
                  "jne %l[failed]\n"
                  "movq (%%r9), %%r10\n"
                  "andq $-8, %%r10\n"
@@ -265,15 +285,15 @@ int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const c
                  "movq %[mask], %%r11\n"
                  "andq %%r10, %%r11\n"
                  /* Another process can write the cursor: all of it must lie in this ring. */
-                 "leaq %c[room] - 8(%%r11), %%r8\n"
-                 "cmpq %[mask], %%r8\n"
+                 "addq $%c[room] - 8, %%r11\n"
+                 "cmpq %[mask], %%r11\n"
                  "ja %l[failed]\n"
-                 "leaq 4096(%%r9, %%r11), %%r11\n"
+                 "leaq 4096 - %c[room] + 8(%%r9, %%r11), %%r11\n"
                  "movw %w[id], (%%r11)\n"
                  "movl %%eax, 2(%%r11)\n"
                  "movw %%dx, 6(%%r11)\n"
-                 "movq %[words], %%rdx\n"
-                 "testq %%rdx, %%rdx\n"
+                 "leaq 7(%[bytes]), %%rdx\n"
+                 "shrq $3, %%rdx\n"
                  "jz 36f\n"
                  "35:\n"
                  "movq -8(%[prefix], %%rdx, 8), %%rax\n"
@@ -282,11 +302,16 @@ int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const c
                  "jnz 35b\n"
                  "36:\n"
                  "leaq 8(%%r11, %[bytes]), %%r11\n"
-                 TEXT_CHUNK(0) TEXT_CHUNK(16) TEXT_CHUNK(32) TEXT_CHUNK(48)
-                 "jmp %l[failed]\n"
+                 TEXT_CHUNK(0, 16)
+                 "jnz 37f\n"
+                 TEXT_CHUNK(32, 48)
+                 "jz %l[failed]\n"
+                 "bsfl %%eax, %%edx\n"
+                 "addl $32, %%edx\n"
+                 "jmp 38f\n"
                  "37:\n"
-                 "bsfl %%eax, %%eax\n"
-                 "addl %%eax, %%edx\n"
+                 "bsfl %%eax, %%edx\n"
+                 "38:\n"
                  /* Bytes read after the string are the program's own: they go, in the slack and after it. */
                  "movdqu %%xmm1, 1(%%r11, %%rdx)\n"
                  "leaq 9(%%rdx, %[bytes]), %%rax\n"
@@ -302,12 +327,12 @@ int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const c
                  "34: jmp %l[failed]\n"
                  ".popsection\n"
                  :
-                 : [ro] "r"(lat_i_state.rseq_offset), [stride] "m"(lat_i_state.ring_stride),
+                 : [ro] "m"(lat_i_state.rseq_offset), [stride] "m"(lat_i_state.ring_stride),
                    [rings] "m"(lat_i_state.rings), [mask] "m"(lat_i_state.mask),
-                   [writer] "r"(lat_i_thread.writer), [id] "r"(id), [words] "r"(words),
-                   [prefix] "r"(prefix), [bytes] "r"((uint64_t)prefix_bytes), [text] "r"(text),
-                   [room] "i"(TEXT_ROOM)
-                 : "rax", "rdx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "memory", "cc"
+                   [writer] "m"(lat_i_thread.writer), [id] "r"(id), [prefix] "r"(prefix),
+                   [bytes] "r"((uint64_t)prefix_bytes), [text] "r"(text), [room] "i"(TEXT_ROOM)
+                 : "rax", "rdx", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "memory",
+                   "cc"
                  : failed);
     return 1;
 failed:

@@ -295,6 +295,12 @@ int lat_i_rseq_lost(uint64_t record_bytes)
     ring->lost_full++;
     return end_sequence(1);
 }
+
+void lat_i_rseq_words_or_lost(uint32_t id, uint32_t payload_bytes, const uint64_t *words)
+{
+    if (!lat_i_rseq_lost(ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes)))
+        lat_i_emit_words_slowly(id, payload_bytes, words);
+}
 #endif
 
 /* ---- writers ---------------------------------------------------------------------------------------- */

@@ -2,8 +2,9 @@
 //! The C functions of one event, and the scope of a span.
 //!
 //! An event whose payload has a fixed size of at most 16 words is packed into
-//! words by shifts, which the compiler turns into as many stores; everything
-//! else is put together in a small buffer first.
+//! words by shifts, which the compiler turns into as many stores; so are the
+//! numbers of one that has few of them and then a string. Everything else is put
+//! together in a small buffer first.
 
 use super::c_header::{c_integer, comment};
 use crate::names;
@@ -13,6 +14,10 @@ use std::fmt::Write;
 /// Payloads of at most this number of words are passed as words.
 pub(super) const WORDS_MAX: u32 = 16;
 
+/// Bytes that an event can have before its string to be recorded in one step
+/// (`LAT_I_TEXT_PREFIX`).
+const TEXT_PREFIX_MAX: u32 = 32;
+
 pub(super) fn event_functions(out: &mut String, schema: &Schema, event: &Event) {
     let function = names::c_function(schema, event);
     let variable = names::c_schema(schema);
@@ -21,16 +26,35 @@ pub(super) fn event_functions(out: &mut String, schema: &Schema, event: &Event) 
     let _ = writeln!(out, "/* {note} */");
     let _ = writeln!(
         out,
-        "static inline int {function}_enabled(void)\n{{\n    \
+        "LAT_EVENT int {function}_enabled(void)\n{{\n    \
          return lat_i_on(&{variable}, {index}u) != 0;\n}}\n"
     );
-    let _ = writeln!(out, "static inline void {function}({})\n{{", parameters(schema, event));
+    let layout = event.layout();
+    let fixed = layout.payload_bytes.filter(|bytes| bytes.div_ceil(8) <= WORDS_MAX);
+    let prefix = text_prefix_bytes(event);
+    let is_built = fixed.is_none() && prefix.is_none();
+    if is_built {
+        built_function(out, schema, event, &variable);
+    }
+    let _ = writeln!(out, "LAT_EVENT void {function}({})\n{{", parameters(schema, event));
     let _ = writeln!(out, "    LAT_SITE({variable}, {index}u, lat_on);");
-    match event.layout().payload_bytes.filter(|bytes| bytes.div_ceil(8) <= WORDS_MAX) {
-        Some(bytes) => emit_words(out, event, &variable, bytes),
-        None => emit_built(out, event, &variable),
+    if let Some(bytes) = fixed {
+        emit_words(out, event, &variable, bytes);
+    } else if let Some(bytes) = prefix {
+        emit_text(out, event, &variable, bytes);
+    } else {
+        let mut arguments = vec!["lat_on".to_owned()];
+        arguments.extend(parameter_list(schema, event).into_iter().map(|(_, name)| name));
+        let _ = writeln!(out, "    {}({});", built_name(schema, event), arguments.join(", "));
     }
     out.push_str("}\n\n");
+}
+
+/// Bytes before the string of an event that ends with one and whose other fields are few and of a fixed size.
+fn text_prefix_bytes(event: &Event) -> Option<u32> {
+    let is_last = matches!(event.fields.last()?.ty, FieldType::String);
+    let offset = event.layout().offsets.last().copied().flatten()?;
+    (is_last && offset <= TEXT_PREFIX_MAX).then_some(offset)
 }
 
 fn emit_words(out: &mut String, event: &Event, variable: &str, payload_bytes: u32) {
@@ -93,6 +117,47 @@ fn unsigned(value: &str, integer: Integer, is_enum: bool) -> String {
     } else {
         value.to_owned()
     }
+}
+
+/// Numbers that are packed into words, and a string.
+fn emit_text(out: &mut String, event: &Event, variable: &str, prefix_bytes: u32) {
+    let names = names::c_parameters(event);
+    let text = names.last().map_or("", String::as_str);
+    let _ = write!(
+        out,
+        "    lat_i_emit_string(&{variable}, lat_on, {}u, {prefix_bytes}u, {text}",
+        event.index
+    );
+    let words = words(event, prefix_bytes);
+    if words.is_empty() {
+        // A macro of C11 wants an argument there.
+        out.push_str(", 0");
+    }
+    for word in words {
+        let _ = write!(out, ",\n        {word}");
+    }
+    out.push_str(");\n");
+}
+
+fn built_name(schema: &Schema, event: &Event) -> String {
+    let function = names::c_function(schema, event);
+    format!("lat_i_built_{}", function.strip_prefix("lat_").unwrap_or(&function))
+}
+
+/// Everything else: put together on the stack, in a function of its own, so that calls of the event hold
+/// neither that memory nor that code.
+fn built_function(out: &mut String, schema: &Schema, event: &Event, variable: &str) {
+    let mut list = vec![("unsigned".to_owned(), "lat_on".to_owned())];
+    list.extend(parameter_list(schema, event));
+    let declared: Vec<String> = list.iter().map(|(ty, name)| declare(ty, name)).collect();
+    let _ = writeln!(
+        out,
+        "LAT_I_APART void {}({})\n{{",
+        built_name(schema, event),
+        declared.join(", ")
+    );
+    emit_built(out, event, variable);
+    out.push_str("}\n\n");
 }
 
 fn emit_built(out: &mut String, event: &Event, variable: &str) {
@@ -200,7 +265,7 @@ pub(super) fn span_scope(schema: &Schema, span: &Pairing<'_>) -> Option<String> 
     let begin_arguments: Vec<&str> = begin_list.iter().map(|(_, name)| name.as_str()).collect();
     let _ = writeln!(
         out,
-        "static inline struct {name} {name}_begin({})\n{{\n    struct {name} lat_scope;",
+        "LAT_EVENT struct {name} {name}_begin({})\n{{\n    struct {name} lat_scope;",
         parameters(schema, begin)
     );
     for field in &end_names {
@@ -220,7 +285,7 @@ pub(super) fn span_scope(schema: &Schema, span: &Pairing<'_>) -> Option<String> 
     let unused = if end_names.is_empty() { "    (void)lat_scope;\n" } else { "" };
     let _ = writeln!(
         out,
-        "static inline void {name}_end(struct {name} *lat_scope)\n{{\n{unused}    {}({});\n}}\n",
+        "LAT_EVENT void {name}_end(struct {name} *lat_scope)\n{{\n{unused}    {}({});\n}}\n",
         names::c_function(schema, end),
         end_values.join(", ")
     );

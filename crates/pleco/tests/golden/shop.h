@@ -60,12 +60,12 @@ enum lat_enum_door_light_level {
 /* till: Where money is */
 
 /* SALE_BEGIN: a customer is served */
-static inline int lat_till_sale_begin_enabled(void)
+LAT_EVENT int lat_till_sale_begin_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 0u) != 0;
 }
 
-static inline void lat_till_sale_begin(uint64_t customer, uint16_t items)
+LAT_EVENT void lat_till_sale_begin(uint64_t customer, uint16_t items)
 {
     LAT_SITE(lat_schema_shop, 0u, lat_on);
     lat_i_emit2(&lat_schema_shop, lat_on, 0u, 10u,
@@ -74,12 +74,12 @@ static inline void lat_till_sale_begin(uint64_t customer, uint16_t items)
 }
 
 /* SALE_END: paid */
-static inline int lat_till_sale_end_enabled(void)
+LAT_EVENT int lat_till_sale_end_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 1u) != 0;
 }
 
-static inline void lat_till_sale_end(uint64_t customer)
+LAT_EVENT void lat_till_sale_end(uint64_t customer)
 {
     LAT_SITE(lat_schema_shop, 1u, lat_on);
     lat_i_emit1(&lat_schema_shop, lat_on, 1u, 8u,
@@ -87,12 +87,12 @@ static inline void lat_till_sale_end(uint64_t customer)
 }
 
 /* PAID: %s: %u cents */
-static inline int lat_till_paid_enabled(void)
+LAT_EVENT int lat_till_paid_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 2u) != 0;
 }
 
-static inline void lat_till_paid(enum lat_enum_shop_tender how, uint32_t cents)
+LAT_EVENT void lat_till_paid(enum lat_enum_shop_tender how, uint32_t cents)
 {
     LAT_SITE(lat_schema_shop, 2u, lat_on);
     lat_i_emit1(&lat_schema_shop, lat_on, 2u, 8u,
@@ -101,12 +101,12 @@ static inline void lat_till_paid(enum lat_enum_shop_tender how, uint32_t cents)
 }
 
 /* DRAWER: coins by kind */
-static inline int lat_till_drawer_enabled(void)
+LAT_EVENT int lat_till_drawer_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 3u) != 0;
 }
 
-static inline void lat_till_drawer(const uint32_t *coins, bool is_open)
+LAT_EVENT void lat_till_drawer(const uint32_t *coins, bool is_open)
 {
     LAT_SITE(lat_schema_shop, 3u, lat_on);
     lat_i_emit5(&lat_schema_shop, lat_on, 3u, 33u,
@@ -122,14 +122,13 @@ static inline void lat_till_drawer(const uint32_t *coins, bool is_open)
 }
 
 /* RECEIPT: printed */
-static inline int lat_till_receipt_enabled(void)
+LAT_EVENT int lat_till_receipt_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 4u) != 0;
 }
 
-static inline void lat_till_receipt(const char *text, const uint16_t *lines, uint32_t lines_count, const void *logo, uint32_t logo_count)
+LAT_I_APART void lat_i_built_till_receipt(unsigned lat_on, const char *text, const uint16_t *lines, uint32_t lines_count, const void *logo, uint32_t logo_count)
 {
-    LAT_SITE(lat_schema_shop, 4u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, text);
@@ -138,13 +137,19 @@ static inline void lat_till_receipt(const char *text, const uint16_t *lines, uin
     lat_i_build_emit(&lat_schema_shop, lat_on, 4u, &lat_build);
 }
 
+LAT_EVENT void lat_till_receipt(const char *text, const uint16_t *lines, uint32_t lines_count, const void *logo, uint32_t logo_count)
+{
+    LAT_SITE(lat_schema_shop, 4u, lat_on);
+    lat_i_built_till_receipt(lat_on, text, lines, lines_count, logo, logo_count);
+}
+
 /* OLD_STYLE */
-static inline int lat_till_old_style_enabled(void)
+LAT_EVENT int lat_till_old_style_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 5u) != 0;
 }
 
-static inline void lat_till_old_style(uint32_t arg)
+LAT_EVENT void lat_till_old_style(uint32_t arg)
 {
     LAT_SITE(lat_schema_shop, 5u, lat_on);
     lat_i_emit1(&lat_schema_shop, lat_on, 5u, 4u,
@@ -154,24 +159,24 @@ static inline void lat_till_old_style(uint32_t arg)
 /* door */
 
 /* BELL */
-static inline int lat_door_bell_enabled(void)
+LAT_EVENT int lat_door_bell_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 6u) != 0;
 }
 
-static inline void lat_door_bell(void)
+LAT_EVENT void lat_door_bell(void)
 {
     LAT_SITE(lat_schema_shop, 6u, lat_on);
     lat_i_emit0(&lat_schema_shop, lat_on, 6u, 0u);
 }
 
 /* LIGHT: brightness */
-static inline int lat_door_light_enabled(void)
+LAT_EVENT int lat_door_light_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 7u) != 0;
 }
 
-static inline void lat_door_light(float lux, enum lat_enum_door_light_level level)
+LAT_EVENT void lat_door_light(float lux, enum lat_enum_door_light_level level)
 {
     LAT_SITE(lat_schema_shop, 7u, lat_on);
     lat_i_emit1(&lat_schema_shop, lat_on, 7u, 6u,
@@ -180,12 +185,12 @@ static inline void lat_door_light(float lux, enum lat_enum_door_light_level leve
 }
 
 /* ASK */
-static inline int lat_door_ask_enabled(void)
+LAT_EVENT int lat_door_ask_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 8u) != 0;
 }
 
-static inline void lat_door_ask(int64_t ticket)
+LAT_EVENT void lat_door_ask(int64_t ticket)
 {
     LAT_SITE(lat_schema_shop, 8u, lat_on);
     lat_i_emit1(&lat_schema_shop, lat_on, 8u, 8u,
@@ -193,12 +198,12 @@ static inline void lat_door_ask(int64_t ticket)
 }
 
 /* ANSWER */
-static inline int lat_door_answer_enabled(void)
+LAT_EVENT int lat_door_answer_enabled(void)
 {
     return lat_i_on(&lat_schema_shop, 9u) != 0;
 }
 
-static inline void lat_door_answer(int64_t ticket)
+LAT_EVENT void lat_door_answer(int64_t ticket)
 {
     LAT_SITE(lat_schema_shop, 9u, lat_on);
     lat_i_emit1(&lat_schema_shop, lat_on, 9u, 8u,
@@ -218,7 +223,7 @@ struct lat_scope_till_sale {
     uint64_t customer;
 };
 
-static inline struct lat_scope_till_sale lat_scope_till_sale_begin(uint64_t customer, uint16_t items)
+LAT_EVENT struct lat_scope_till_sale lat_scope_till_sale_begin(uint64_t customer, uint16_t items)
 {
     struct lat_scope_till_sale lat_scope;
     lat_scope.customer = customer;
@@ -226,7 +231,7 @@ static inline struct lat_scope_till_sale lat_scope_till_sale_begin(uint64_t cust
     return lat_scope;
 }
 
-static inline void lat_scope_till_sale_end(struct lat_scope_till_sale *lat_scope)
+LAT_EVENT void lat_scope_till_sale_end(struct lat_scope_till_sale *lat_scope)
 {
     lat_till_sale_end(lat_scope->customer);
 }

@@ -36,12 +36,12 @@ LAT_SCHEMA_DEFINE(barrelfish, 7u, UINT64_C(0x2e94f32a79ae215d), "barrelfish",
 /* ump: Messages between cores */
 
 /* SEND: a message is sent, trace_event_raw(0xEA…) */
-static inline int lat_ump_send_enabled(void)
+LAT_EVENT int lat_ump_send_enabled(void)
 {
     return lat_i_on(&lat_schema_barrelfish, 0u) != 0;
 }
 
-static inline void lat_ump_send(uint64_t channel)
+LAT_EVENT void lat_ump_send(uint64_t channel)
 {
     LAT_SITE(lat_schema_barrelfish, 0u, lat_on);
     lat_i_emit1(&lat_schema_barrelfish, lat_on, 0u, 8u,
@@ -49,12 +49,12 @@ static inline void lat_ump_send(uint64_t channel)
 }
 
 /* RECEIVE: a message has arrived, trace_event_raw(0xEB…) */
-static inline int lat_ump_receive_enabled(void)
+LAT_EVENT int lat_ump_receive_enabled(void)
 {
     return lat_i_on(&lat_schema_barrelfish, 1u) != 0;
 }
 
-static inline void lat_ump_receive(uint64_t channel)
+LAT_EVENT void lat_ump_receive(uint64_t channel)
 {
     LAT_SITE(lat_schema_barrelfish, 1u, lat_on);
     lat_i_emit1(&lat_schema_barrelfish, lat_on, 1u, 8u,
@@ -64,47 +64,41 @@ static inline void lat_ump_receive(uint64_t channel)
 /* dispatcher: Applications on cores */
 
 /* APPLICATION: a line of the table of applications */
-static inline int lat_dispatcher_application_enabled(void)
+LAT_EVENT int lat_dispatcher_application_enabled(void)
 {
     return lat_i_on(&lat_schema_barrelfish, 2u) != 0;
 }
 
-static inline void lat_dispatcher_application(uint64_t dcb, const char *name)
+LAT_EVENT void lat_dispatcher_application(uint64_t dcb, const char *name)
 {
     LAT_SITE(lat_schema_barrelfish, 2u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, dcb);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_barrelfish, lat_on, 2u, &lat_build);
+    lat_i_emit_string(&lat_schema_barrelfish, lat_on, 2u, 8u, name,
+        dcb);
 }
 
 /* RUN: from here on the core runs it (kernel CSWITCH) */
-static inline int lat_dispatcher_run_enabled(void)
+LAT_EVENT int lat_dispatcher_run_enabled(void)
 {
     return lat_i_on(&lat_schema_barrelfish, 3u) != 0;
 }
 
-static inline void lat_dispatcher_run(uint32_t core, uint32_t dcb, const char *application)
+LAT_EVENT void lat_dispatcher_run(uint32_t core, uint32_t dcb, const char *application)
 {
     LAT_SITE(lat_schema_barrelfish, 3u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, core);
-    lat_i_put_u32(&lat_build, dcb);
-    lat_i_put_string(&lat_build, application);
-    lat_i_build_emit(&lat_schema_barrelfish, lat_on, 3u, &lat_build);
+    lat_i_emit_string(&lat_schema_barrelfish, lat_on, 3u, 8u, application,
+        LAT_I_PACK((uint64_t)core, 0u, 32u)
+            | LAT_I_PACK((uint64_t)dcb, 32u, 32u));
 }
 
 /* tracing: When events are kept in the program, trace_control */
 
 /* START */
-static inline int lat_tracing_start_enabled(void)
+LAT_EVENT int lat_tracing_start_enabled(void)
 {
     return lat_i_on(&lat_schema_barrelfish, 4u) != 0;
 }
 
-static inline void lat_tracing_start(uint32_t run, uint64_t trigger)
+LAT_EVENT void lat_tracing_start(uint32_t run, uint64_t trigger)
 {
     LAT_SITE(lat_schema_barrelfish, 4u, lat_on);
     lat_i_emit2(&lat_schema_barrelfish, lat_on, 4u, 16u,
@@ -113,12 +107,12 @@ static inline void lat_tracing_start(uint32_t run, uint64_t trigger)
 }
 
 /* STOP */
-static inline int lat_tracing_stop_enabled(void)
+LAT_EVENT int lat_tracing_stop_enabled(void)
 {
     return lat_i_on(&lat_schema_barrelfish, 5u) != 0;
 }
 
-static inline void lat_tracing_stop(uint32_t run, uint64_t trigger)
+LAT_EVENT void lat_tracing_stop(uint32_t run, uint64_t trigger)
 {
     LAT_SITE(lat_schema_barrelfish, 5u, lat_on);
     lat_i_emit2(&lat_schema_barrelfish, lat_on, 5u, 16u,
@@ -127,12 +121,12 @@ static inline void lat_tracing_stop(uint32_t run, uint64_t trigger)
 }
 
 /* OTHER: an event whose numbers are not in the definitions */
-static inline int lat_tracing_other_enabled(void)
+LAT_EVENT int lat_tracing_other_enabled(void)
 {
     return lat_i_on(&lat_schema_barrelfish, 6u) != 0;
 }
 
-static inline void lat_tracing_other(uint64_t raw)
+LAT_EVENT void lat_tracing_other(uint64_t raw)
 {
     LAT_SITE(lat_schema_barrelfish, 6u, lat_on);
     lat_i_emit1(&lat_schema_barrelfish, lat_on, 6u, 8u,
@@ -153,7 +147,7 @@ struct lat_scope_tracing_traced {
     uint64_t trigger;
 };
 
-static inline struct lat_scope_tracing_traced lat_scope_tracing_traced_begin(uint32_t run, uint64_t trigger)
+LAT_EVENT struct lat_scope_tracing_traced lat_scope_tracing_traced_begin(uint32_t run, uint64_t trigger)
 {
     struct lat_scope_tracing_traced lat_scope;
     lat_scope.run = run;
@@ -162,7 +156,7 @@ static inline struct lat_scope_tracing_traced lat_scope_tracing_traced_begin(uin
     return lat_scope;
 }
 
-static inline void lat_scope_tracing_traced_end(struct lat_scope_tracing_traced *lat_scope)
+LAT_EVENT void lat_scope_tracing_traced_end(struct lat_scope_tracing_traced *lat_scope)
 {
     lat_tracing_stop(lat_scope->run, lat_scope->trigger);
 }

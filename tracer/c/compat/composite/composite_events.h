@@ -26,19 +26,24 @@ LAT_SCHEMA_DEFINE(composite, 1u, UINT64_C(0xee70ea2fb06be640), "composite",
 /* composite: Composite's tracer */
 
 /* TRACE: a format and its arguments, as machine words */
-static inline int lat_composite_trace_enabled(void)
+LAT_EVENT int lat_composite_trace_enabled(void)
 {
     return lat_i_on(&lat_schema_composite, 0u) != 0;
 }
 
-static inline void lat_composite_trace(const char *format, const uint64_t *args, uint32_t args_count)
+LAT_I_APART void lat_i_built_composite_trace(unsigned lat_on, const char *format, const uint64_t *args, uint32_t args_count)
 {
-    LAT_SITE(lat_schema_composite, 0u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, format);
     lat_i_put_sequence(&lat_build, args, args_count, 8u);
     lat_i_build_emit(&lat_schema_composite, lat_on, 0u, &lat_build);
+}
+
+LAT_EVENT void lat_composite_trace(const char *format, const uint64_t *args, uint32_t args_count)
+{
+    LAT_SITE(lat_schema_composite, 0u, lat_on);
+    lat_i_built_composite_trace(lat_on, format, args, args_count);
 }
 
 #ifdef LAT_LEGACY_NAMES

@@ -79,14 +79,13 @@ enum lat_enum_genode_trace_point {
 /* rpc: Remote procedure calls */
 
 /* call: a call begins */
-static inline int lat_rpc_call_enabled(void)
+LAT_EVENT int lat_rpc_call_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 0u) != 0;
 }
 
-static inline void lat_rpc_call(const char *name, enum lat_enum_genode_component_state component)
+LAT_I_APART void lat_i_built_rpc_call(unsigned lat_on, const char *name, enum lat_enum_genode_component_state component)
 {
-    LAT_SITE(lat_schema_genode, 0u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, name);
@@ -94,15 +93,20 @@ static inline void lat_rpc_call(const char *name, enum lat_enum_genode_component
     lat_i_build_emit(&lat_schema_genode, lat_on, 0u, &lat_build);
 }
 
+LAT_EVENT void lat_rpc_call(const char *name, enum lat_enum_genode_component_state component)
+{
+    LAT_SITE(lat_schema_genode, 0u, lat_on);
+    lat_i_built_rpc_call(lat_on, name, component);
+}
+
 /* returned: it has returned */
-static inline int lat_rpc_returned_enabled(void)
+LAT_EVENT int lat_rpc_returned_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 1u) != 0;
 }
 
-static inline void lat_rpc_returned(const char *name, enum lat_enum_genode_component_state component)
+LAT_I_APART void lat_i_built_rpc_returned(unsigned lat_on, const char *name, enum lat_enum_genode_component_state component)
 {
-    LAT_SITE(lat_schema_genode, 1u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, name);
@@ -110,15 +114,20 @@ static inline void lat_rpc_returned(const char *name, enum lat_enum_genode_compo
     lat_i_build_emit(&lat_schema_genode, lat_on, 1u, &lat_build);
 }
 
+LAT_EVENT void lat_rpc_returned(const char *name, enum lat_enum_genode_component_state component)
+{
+    LAT_SITE(lat_schema_genode, 1u, lat_on);
+    lat_i_built_rpc_returned(lat_on, name, component);
+}
+
 /* dispatch: a call is served */
-static inline int lat_rpc_dispatch_enabled(void)
+LAT_EVENT int lat_rpc_dispatch_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 2u) != 0;
 }
 
-static inline void lat_rpc_dispatch(const char *name, enum lat_enum_genode_component_state component)
+LAT_I_APART void lat_i_built_rpc_dispatch(unsigned lat_on, const char *name, enum lat_enum_genode_component_state component)
 {
-    LAT_SITE(lat_schema_genode, 2u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, name);
@@ -126,15 +135,20 @@ static inline void lat_rpc_dispatch(const char *name, enum lat_enum_genode_compo
     lat_i_build_emit(&lat_schema_genode, lat_on, 2u, &lat_build);
 }
 
+LAT_EVENT void lat_rpc_dispatch(const char *name, enum lat_enum_genode_component_state component)
+{
+    LAT_SITE(lat_schema_genode, 2u, lat_on);
+    lat_i_built_rpc_dispatch(lat_on, name, component);
+}
+
 /* reply: it is replied to */
-static inline int lat_rpc_reply_enabled(void)
+LAT_EVENT int lat_rpc_reply_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 3u) != 0;
 }
 
-static inline void lat_rpc_reply(const char *name, enum lat_enum_genode_component_state component)
+LAT_I_APART void lat_i_built_rpc_reply(unsigned lat_on, const char *name, enum lat_enum_genode_component_state component)
 {
-    LAT_SITE(lat_schema_genode, 3u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, name);
@@ -142,15 +156,21 @@ static inline void lat_rpc_reply(const char *name, enum lat_enum_genode_componen
     lat_i_build_emit(&lat_schema_genode, lat_on, 3u, &lat_build);
 }
 
+LAT_EVENT void lat_rpc_reply(const char *name, enum lat_enum_genode_component_state component)
+{
+    LAT_SITE(lat_schema_genode, 3u, lat_on);
+    lat_i_built_rpc_reply(lat_on, name, component);
+}
+
 /* signal: Signals */
 
 /* submit: a signal is submitted */
-static inline int lat_signal_submit_enabled(void)
+LAT_EVENT int lat_signal_submit_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 4u) != 0;
 }
 
-static inline void lat_signal_submit(uint32_t number)
+LAT_EVENT void lat_signal_submit(uint32_t number)
 {
     LAT_SITE(lat_schema_genode, 4u, lat_on);
     lat_i_emit1(&lat_schema_genode, lat_on, 4u, 4u,
@@ -158,12 +178,12 @@ static inline void lat_signal_submit(uint32_t number)
 }
 
 /* receive: signals have arrived */
-static inline int lat_signal_receive_enabled(void)
+LAT_EVENT int lat_signal_receive_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 5u) != 0;
 }
 
-static inline void lat_signal_receive(uint32_t number, uint64_t context, enum lat_enum_genode_component_state component)
+LAT_EVENT void lat_signal_receive(uint32_t number, uint64_t context, enum lat_enum_genode_component_state component)
 {
     LAT_SITE(lat_schema_genode, 5u, lat_on);
     lat_i_emit3(&lat_schema_genode, lat_on, 5u, 17u,
@@ -175,189 +195,158 @@ static inline void lat_signal_receive(uint32_t number, uint64_t context, enum la
 /* checkpoint: Checkpoints */
 
 /* LEVEL: a checkpoint without a type: a level */
-static inline int lat_checkpoint_level_enabled(void)
+LAT_EVENT int lat_checkpoint_level_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 6u) != 0;
 }
 
-static inline void lat_checkpoint_level(uint64_t data, uint64_t addr, const char *name)
+LAT_EVENT void lat_checkpoint_level(uint64_t data, uint64_t addr, const char *name)
 {
     LAT_SITE(lat_schema_genode, 6u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 6u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 6u, 16u, name,
+        data,
+        addr);
 }
 
 /* START: a duration begins */
-static inline int lat_checkpoint_start_enabled(void)
+LAT_EVENT int lat_checkpoint_start_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 7u) != 0;
 }
 
-static inline void lat_checkpoint_start(uint64_t data, uint64_t addr, uint32_t thread, const char *name)
+LAT_EVENT void lat_checkpoint_start(uint64_t data, uint64_t addr, uint32_t thread, const char *name)
 {
     LAT_SITE(lat_schema_genode, 7u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_u32(&lat_build, thread);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 7u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 7u, 20u, name,
+        data,
+        addr,
+        LAT_I_PACK((uint64_t)thread, 0u, 32u));
 }
 
 /* END: a duration ends */
-static inline int lat_checkpoint_end_enabled(void)
+LAT_EVENT int lat_checkpoint_end_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 8u) != 0;
 }
 
-static inline void lat_checkpoint_end(uint64_t data, uint64_t addr, uint32_t thread, const char *name)
+LAT_EVENT void lat_checkpoint_end(uint64_t data, uint64_t addr, uint32_t thread, const char *name)
 {
     LAT_SITE(lat_schema_genode, 8u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_u32(&lat_build, thread);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 8u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 8u, 20u, name,
+        data,
+        addr,
+        LAT_I_PACK((uint64_t)thread, 0u, 32u));
 }
 
 /* OBJ_NEW: an object is made */
-static inline int lat_checkpoint_obj_new_enabled(void)
+LAT_EVENT int lat_checkpoint_obj_new_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 9u) != 0;
 }
 
-static inline void lat_checkpoint_obj_new(uint64_t data, uint64_t addr, const char *name)
+LAT_EVENT void lat_checkpoint_obj_new(uint64_t data, uint64_t addr, const char *name)
 {
     LAT_SITE(lat_schema_genode, 9u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 9u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 9u, 16u, name,
+        data,
+        addr);
 }
 
 /* OBJ_DEL: it is destructed */
-static inline int lat_checkpoint_obj_del_enabled(void)
+LAT_EVENT int lat_checkpoint_obj_del_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 10u) != 0;
 }
 
-static inline void lat_checkpoint_obj_del(uint64_t data, uint64_t addr, const char *name)
+LAT_EVENT void lat_checkpoint_obj_del(uint64_t data, uint64_t addr, const char *name)
 {
     LAT_SITE(lat_schema_genode, 10u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 10u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 10u, 16u, name,
+        data,
+        addr);
 }
 
 /* OBJ_STATE: it has changed */
-static inline int lat_checkpoint_obj_state_enabled(void)
+LAT_EVENT int lat_checkpoint_obj_state_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 11u) != 0;
 }
 
-static inline void lat_checkpoint_obj_state(uint64_t data, uint64_t addr, const char *name)
+LAT_EVENT void lat_checkpoint_obj_state(uint64_t data, uint64_t addr, const char *name)
 {
     LAT_SITE(lat_schema_genode, 11u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 11u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 11u, 16u, name,
+        data,
+        addr);
 }
 
 /* EXCEPTION */
-static inline int lat_checkpoint_exception_enabled(void)
+LAT_EVENT int lat_checkpoint_exception_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 12u) != 0;
 }
 
-static inline void lat_checkpoint_exception(uint64_t data, uint64_t addr, const char *name)
+LAT_EVENT void lat_checkpoint_exception(uint64_t data, uint64_t addr, const char *name)
 {
     LAT_SITE(lat_schema_genode, 12u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 12u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 12u, 16u, name,
+        data,
+        addr);
 }
 
 /* FAILURE */
-static inline int lat_checkpoint_failure_enabled(void)
+LAT_EVENT int lat_checkpoint_failure_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 13u) != 0;
 }
 
-static inline void lat_checkpoint_failure(uint64_t data, uint64_t addr, const char *name)
+LAT_EVENT void lat_checkpoint_failure(uint64_t data, uint64_t addr, const char *name)
 {
     LAT_SITE(lat_schema_genode, 13u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 13u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 13u, 16u, name,
+        data,
+        addr);
 }
 
 /* OTHER: of another type */
-static inline int lat_checkpoint_other_enabled(void)
+LAT_EVENT int lat_checkpoint_other_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 14u) != 0;
 }
 
-static inline void lat_checkpoint_other(uint64_t data, uint64_t addr, uint8_t type, const char *name)
+LAT_EVENT void lat_checkpoint_other(uint64_t data, uint64_t addr, uint8_t type, const char *name)
 {
     LAT_SITE(lat_schema_genode, 14u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, data);
-    lat_i_put_u64(&lat_build, addr);
-    lat_i_put_u8(&lat_build, type);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 14u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 14u, 17u, name,
+        data,
+        addr,
+        LAT_I_PACK((uint64_t)type, 0u, 8u));
 }
 
 /* output: Texts */
 
 /* trace: Genode::trace */
-static inline int lat_output_trace_enabled(void)
+LAT_EVENT int lat_output_trace_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 15u) != 0;
 }
 
-static inline void lat_output_trace(const char *text)
+LAT_EVENT void lat_output_trace(const char *text)
 {
     LAT_SITE(lat_schema_genode, 15u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_string(&lat_build, text);
-    lat_i_build_emit(&lat_schema_genode, lat_on, 15u, &lat_build);
+    lat_i_emit_string(&lat_schema_genode, lat_on, 15u, 0u, text, 0);
 }
 
 /* policy: What a native policy makes of trace points */
 
 /* record: bytes that a policy has written */
-static inline int lat_policy_record_enabled(void)
+LAT_EVENT int lat_policy_record_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 16u) != 0;
 }
 
-static inline void lat_policy_record(enum lat_enum_genode_trace_point point, const void *data, uint32_t data_count)
+LAT_I_APART void lat_i_built_policy_record(unsigned lat_on, enum lat_enum_genode_trace_point point, const void *data, uint32_t data_count)
 {
-    LAT_SITE(lat_schema_genode, 16u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_u8(&lat_build, (uint8_t)point);
@@ -365,13 +354,19 @@ static inline void lat_policy_record(enum lat_enum_genode_trace_point point, con
     lat_i_build_emit(&lat_schema_genode, lat_on, 16u, &lat_build);
 }
 
+LAT_EVENT void lat_policy_record(enum lat_enum_genode_trace_point point, const void *data, uint32_t data_count)
+{
+    LAT_SITE(lat_schema_genode, 16u, lat_on);
+    lat_i_built_policy_record(lat_on, point, data, data_count);
+}
+
 /* overrun: a policy has written more than it said: nothing is kept */
-static inline int lat_policy_overrun_enabled(void)
+LAT_EVENT int lat_policy_overrun_enabled(void)
 {
     return lat_i_on(&lat_schema_genode, 17u) != 0;
 }
 
-static inline void lat_policy_overrun(enum lat_enum_genode_trace_point point, uint64_t size)
+LAT_EVENT void lat_policy_overrun(enum lat_enum_genode_trace_point point, uint64_t size)
 {
     LAT_SITE(lat_schema_genode, 17u, lat_on);
     lat_i_emit2(&lat_schema_genode, lat_on, 17u, 16u,
@@ -393,7 +388,7 @@ struct lat_scope_rpc_rpc {
     enum lat_enum_genode_component_state component;
 };
 
-static inline struct lat_scope_rpc_rpc lat_scope_rpc_rpc_begin(const char *name, enum lat_enum_genode_component_state component)
+LAT_EVENT struct lat_scope_rpc_rpc lat_scope_rpc_rpc_begin(const char *name, enum lat_enum_genode_component_state component)
 {
     struct lat_scope_rpc_rpc lat_scope;
     lat_scope.name = name;
@@ -402,7 +397,7 @@ static inline struct lat_scope_rpc_rpc lat_scope_rpc_rpc_begin(const char *name,
     return lat_scope;
 }
 
-static inline void lat_scope_rpc_rpc_end(struct lat_scope_rpc_rpc *lat_scope)
+LAT_EVENT void lat_scope_rpc_rpc_end(struct lat_scope_rpc_rpc *lat_scope)
 {
     lat_rpc_returned(lat_scope->name, lat_scope->component);
 }
@@ -416,7 +411,7 @@ struct lat_scope_rpc_dispatch {
     enum lat_enum_genode_component_state component;
 };
 
-static inline struct lat_scope_rpc_dispatch lat_scope_rpc_dispatch_begin(const char *name, enum lat_enum_genode_component_state component)
+LAT_EVENT struct lat_scope_rpc_dispatch lat_scope_rpc_dispatch_begin(const char *name, enum lat_enum_genode_component_state component)
 {
     struct lat_scope_rpc_dispatch lat_scope;
     lat_scope.name = name;
@@ -425,7 +420,7 @@ static inline struct lat_scope_rpc_dispatch lat_scope_rpc_dispatch_begin(const c
     return lat_scope;
 }
 
-static inline void lat_scope_rpc_dispatch_end(struct lat_scope_rpc_dispatch *lat_scope)
+LAT_EVENT void lat_scope_rpc_dispatch_end(struct lat_scope_rpc_dispatch *lat_scope)
 {
     lat_rpc_reply(lat_scope->name, lat_scope->component);
 }
@@ -441,7 +436,7 @@ struct lat_scope_checkpoint_checkpoint {
     const char *name;
 };
 
-static inline struct lat_scope_checkpoint_checkpoint lat_scope_checkpoint_checkpoint_begin(uint64_t data, uint64_t addr, uint32_t thread, const char *name)
+LAT_EVENT struct lat_scope_checkpoint_checkpoint lat_scope_checkpoint_checkpoint_begin(uint64_t data, uint64_t addr, uint32_t thread, const char *name)
 {
     struct lat_scope_checkpoint_checkpoint lat_scope;
     lat_scope.data = data;
@@ -452,7 +447,7 @@ static inline struct lat_scope_checkpoint_checkpoint lat_scope_checkpoint_checkp
     return lat_scope;
 }
 
-static inline void lat_scope_checkpoint_checkpoint_end(struct lat_scope_checkpoint_checkpoint *lat_scope)
+LAT_EVENT void lat_scope_checkpoint_checkpoint_end(struct lat_scope_checkpoint_checkpoint *lat_scope)
 {
     lat_checkpoint_end(lat_scope->data, lat_scope->addr, lat_scope->thread, lat_scope->name);
 }
@@ -467,7 +462,7 @@ struct lat_scope_checkpoint_object {
     const char *name;
 };
 
-static inline struct lat_scope_checkpoint_object lat_scope_checkpoint_object_begin(uint64_t data, uint64_t addr, const char *name)
+LAT_EVENT struct lat_scope_checkpoint_object lat_scope_checkpoint_object_begin(uint64_t data, uint64_t addr, const char *name)
 {
     struct lat_scope_checkpoint_object lat_scope;
     lat_scope.data = data;
@@ -477,7 +472,7 @@ static inline struct lat_scope_checkpoint_object lat_scope_checkpoint_object_beg
     return lat_scope;
 }
 
-static inline void lat_scope_checkpoint_object_end(struct lat_scope_checkpoint_object *lat_scope)
+LAT_EVENT void lat_scope_checkpoint_object_end(struct lat_scope_checkpoint_object *lat_scope)
 {
     lat_checkpoint_obj_del(lat_scope->data, lat_scope->addr, lat_scope->name);
 }

@@ -34,12 +34,12 @@ LAT_SCHEMA_DEFINE(sel4, 5u, UINT64_C(0x06c33507cf55d2bd), "sel4",
 /* tracepoint: TRACE_POINT_START and TRACE_POINT_STOP */
 
 /* START: a region begins */
-static inline int lat_tracepoint_start_enabled(void)
+LAT_EVENT int lat_tracepoint_start_enabled(void)
 {
     return lat_i_on(&lat_schema_sel4, 0u) != 0;
 }
 
-static inline void lat_tracepoint_start(uint32_t id, uint32_t thread)
+LAT_EVENT void lat_tracepoint_start(uint32_t id, uint32_t thread)
 {
     LAT_SITE(lat_schema_sel4, 0u, lat_on);
     lat_i_emit1(&lat_schema_sel4, lat_on, 0u, 8u,
@@ -48,12 +48,12 @@ static inline void lat_tracepoint_start(uint32_t id, uint32_t thread)
 }
 
 /* STOP: a region ends */
-static inline int lat_tracepoint_stop_enabled(void)
+LAT_EVENT int lat_tracepoint_stop_enabled(void)
 {
     return lat_i_on(&lat_schema_sel4, 1u) != 0;
 }
 
-static inline void lat_tracepoint_stop(uint32_t id, uint32_t thread, uint64_t cycles)
+LAT_EVENT void lat_tracepoint_stop(uint32_t id, uint32_t thread, uint64_t cycles)
 {
     LAT_SITE(lat_schema_sel4, 1u, lat_on);
     lat_i_emit2(&lat_schema_sel4, lat_on, 1u, 16u,
@@ -65,14 +65,13 @@ static inline void lat_tracepoint_stop(uint32_t id, uint32_t thread, uint64_t cy
 /* utilisation: seL4_BenchmarkGetThreadUtilisation */
 
 /* thread: what a thread had */
-static inline int lat_utilisation_thread_enabled(void)
+LAT_EVENT int lat_utilisation_thread_enabled(void)
 {
     return lat_i_on(&lat_schema_sel4, 2u) != 0;
 }
 
-static inline void lat_utilisation_thread(const char *thread, uint64_t cycles, uint64_t kernel_cycles, uint64_t kernel_entries, uint64_t schedules)
+LAT_I_APART void lat_i_built_utilisation_thread(unsigned lat_on, const char *thread, uint64_t cycles, uint64_t kernel_cycles, uint64_t kernel_entries, uint64_t schedules)
 {
-    LAT_SITE(lat_schema_sel4, 2u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, thread);
@@ -83,13 +82,19 @@ static inline void lat_utilisation_thread(const char *thread, uint64_t cycles, u
     lat_i_build_emit(&lat_schema_sel4, lat_on, 2u, &lat_build);
 }
 
+LAT_EVENT void lat_utilisation_thread(const char *thread, uint64_t cycles, uint64_t kernel_cycles, uint64_t kernel_entries, uint64_t schedules)
+{
+    LAT_SITE(lat_schema_sel4, 2u, lat_on);
+    lat_i_built_utilisation_thread(lat_on, thread, cycles, kernel_cycles, kernel_entries, schedules);
+}
+
 /* total: all there was */
-static inline int lat_utilisation_total_enabled(void)
+LAT_EVENT int lat_utilisation_total_enabled(void)
 {
     return lat_i_on(&lat_schema_sel4, 3u) != 0;
 }
 
-static inline void lat_utilisation_total(uint64_t cycles, uint64_t kernel_cycles, uint64_t kernel_entries, uint64_t schedules)
+LAT_EVENT void lat_utilisation_total(uint64_t cycles, uint64_t kernel_cycles, uint64_t kernel_entries, uint64_t schedules)
 {
     LAT_SITE(lat_schema_sel4, 3u, lat_on);
     lat_i_emit4(&lat_schema_sel4, lat_on, 3u, 32u,
@@ -102,12 +107,12 @@ static inline void lat_utilisation_total(uint64_t cycles, uint64_t kernel_cycles
 /* sel4bench: Counters of the processor */
 
 /* COUNTER: a counter was read */
-static inline int lat_sel4bench_counter_enabled(void)
+LAT_EVENT int lat_sel4bench_counter_enabled(void)
 {
     return lat_i_on(&lat_schema_sel4, 4u) != 0;
 }
 
-static inline void lat_sel4bench_counter(uint32_t counter, uint64_t event_id, uint64_t value)
+LAT_EVENT void lat_sel4bench_counter(uint32_t counter, uint64_t event_id, uint64_t value)
 {
     LAT_SITE(lat_schema_sel4, 4u, lat_on);
     lat_i_emit3(&lat_schema_sel4, lat_on, 4u, 24u,

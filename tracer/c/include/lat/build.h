@@ -3,12 +3,9 @@
  * Records whose length is known only at run time: strings, bytes, sequences.
  * A builder collects where the pieces lie; numbers and padding are gathered in a
  * small scratch, long data is copied once, straight into the ring.
+ * Cost: some 30 cycles over a fixed event, plus the copy. Stack: 900 bytes.
  *
- * In rings per CPU a string is taken in only when something follows it: the usual event, few numbers
- * and a string at last, needs neither its length nor pieces (lat_i_emit_text).
- *
- * Cost: some 10 cycles over a fixed event for such an event, else some 30, plus the copy. Stack: 900
- * bytes.
+ * The usual event, few numbers and a string at last, needs neither (lat_i_emit_string).
  */
 #ifndef LAT_BUILD_H
 #define LAT_BUILD_H
@@ -22,35 +19,22 @@
  * or 8 bytes of number. */
 #define LAT_I_BUILD_SCRATCH (LAT_I_BUILD_PUTS * 16u)
 
-/* Whether a string is written by lat_i_emit_text: only then it waits for what follows it. */
-#if defined(LAT_I_TEXT_PREFIX) && !defined(LAT_RING_THREAD) && !defined(LAT_NO_INLINE_ASM)
-#define LAT_I_TEXT_LAST 1
-#define LAT_I_HAS_TEXT(build) ((build)->has_text)
-#define LAT_I_BUILD_INLINE LAT_INLINE
-#else
-#define LAT_I_HAS_TEXT(build) 0
-#define LAT_I_BUILD_INLINE inline
-#endif
-
 struct lat_i_build {
     size_t bytes; /* payload so far */
     uint32_t piece_count;
     uint32_t scratch_used;
-    int has_text;     /* `text` comes next */
-    const char *text;
     struct lat_i_piece pieces[LAT_I_BUILD_PIECES];
     uint8_t scratch[LAT_I_BUILD_SCRATCH];
 };
 
-static LAT_I_BUILD_INLINE void lat_i_build_init(struct lat_i_build *build)
+static inline void lat_i_build_init(struct lat_i_build *build)
 {
-    build->has_text = 0;
     build->bytes = 0;
     build->piece_count = 0;
     build->scratch_used = 0;
 }
 
-static LAT_I_BUILD_INLINE void lat_i_add_piece(struct lat_i_build *build, const void *data, size_t bytes)
+static inline void lat_i_add_piece(struct lat_i_build *build, const void *data, size_t bytes)
 {
     build->pieces[build->piece_count].data = data;
     build->pieces[build->piece_count].bytes = bytes;
@@ -59,7 +43,7 @@ static LAT_I_BUILD_INLINE void lat_i_add_piece(struct lat_i_build *build, const 
 }
 
 /* `bytes` of scratch, extending the last piece where that is its neighbour. */
-static LAT_I_BUILD_INLINE uint8_t *lat_i_add_scratch(struct lat_i_build *build, uint32_t bytes)
+static inline uint8_t *lat_i_put_scratch(struct lat_i_build *build, uint32_t bytes)
 {
     uint8_t *place = build->scratch + build->scratch_used;
     build->scratch_used += bytes;
@@ -75,72 +59,45 @@ static LAT_I_BUILD_INLINE uint8_t *lat_i_add_scratch(struct lat_i_build *build, 
     return place;
 }
 
-/* Takes in the string that was put last. */
-static inline void lat_i_build_text(struct lat_i_build *build)
+static inline void lat_i_put_foreign(struct lat_i_build *build, const void *data, size_t bytes)
 {
-    const size_t length = strlen(build->text);
-    build->has_text = 0;
-    if (length != 0)
-        lat_i_add_piece(build, build->text, length);
-    *lat_i_add_scratch(build, 1) = 0;
-}
-
-static LAT_I_BUILD_INLINE void lat_i_put_foreign(struct lat_i_build *build, const void *data, size_t bytes)
-{
-    if (LAT_I_HAS_TEXT(build))
-        lat_i_build_text(build);
     if (bytes != 0)
         lat_i_add_piece(build, data, bytes);
 }
-static LAT_I_BUILD_INLINE uint8_t *lat_i_put_scratch(struct lat_i_build *build, uint32_t bytes)
-{
-    if (LAT_I_HAS_TEXT(build))
-        lat_i_build_text(build);
-    return lat_i_add_scratch(build, bytes);
-}
 
-static LAT_I_BUILD_INLINE void lat_i_put_align(struct lat_i_build *build, size_t align)
+static inline void lat_i_put_align(struct lat_i_build *build, size_t align)
 {
-    if (LAT_I_HAS_TEXT(build))
-        lat_i_build_text(build);
     const uint32_t pad = (uint32_t)(-build->bytes & (align - 1));
     if (pad != 0)
         memset(lat_i_put_scratch(build, pad), 0, pad);
 }
 
-static LAT_I_BUILD_INLINE void lat_i_put_u8(struct lat_i_build *build, uint8_t value)
+static inline void lat_i_put_u8(struct lat_i_build *build, uint8_t value)
 {
     *lat_i_put_scratch(build, 1) = value;
 }
-static LAT_I_BUILD_INLINE void lat_i_put_u16(struct lat_i_build *build, uint16_t value)
+static inline void lat_i_put_u16(struct lat_i_build *build, uint16_t value)
 {
     lat_i_put_align(build, 2);
     memcpy(lat_i_put_scratch(build, 2), &value, 2);
 }
-static LAT_I_BUILD_INLINE void lat_i_put_u32(struct lat_i_build *build, uint32_t value)
+static inline void lat_i_put_u32(struct lat_i_build *build, uint32_t value)
 {
     lat_i_put_align(build, 4);
     memcpy(lat_i_put_scratch(build, 4), &value, 4);
 }
-static LAT_I_BUILD_INLINE void lat_i_put_u64(struct lat_i_build *build, uint64_t value)
+static inline void lat_i_put_u64(struct lat_i_build *build, uint64_t value)
 {
     lat_i_put_align(build, 8);
     memcpy(lat_i_put_scratch(build, 8), &value, 8);
 }
 
 /** A NUL-terminated string; NULL is recorded as "". */
-static LAT_I_BUILD_INLINE void lat_i_put_string(struct lat_i_build *build, const char *text)
+static inline void lat_i_put_string(struct lat_i_build *build, const char *text)
 {
-    if (LAT_I_HAS_TEXT(build))
-        lat_i_build_text(build);
-#ifdef LAT_I_TEXT_LAST
-    build->text = text != NULL ? text : "";
-    build->has_text = 1;
-#else
     if (text != NULL)
         lat_i_put_foreign(build, text, strlen(text));
     lat_i_put_u8(build, 0);
-#endif
 }
 /** `count` elements without a count. */
 static inline void lat_i_put_array(struct lat_i_build *build, const void *data, size_t count,
@@ -167,18 +124,8 @@ static inline void lat_i_put_bytes(struct lat_i_build *build, const void *data, 
 }
 
 /** Records what was collected under the event id of the area. */
-static LAT_I_BUILD_INLINE void lat_i_build_emit_id(uint32_t id, unsigned on, struct lat_i_build *build)
+static inline void lat_i_build_emit_id(uint32_t id, unsigned on, struct lat_i_build *build)
 {
-    if (LAT_I_HAS_TEXT(build)) {
-#ifdef LAT_I_TEXT_LAST
-        /* Only numbers before it, which then lie one after the other in the scratch. */
-        if (LAT_I_LIKELY((on & LAT_ENABLE_WATCH) == 0) && build->bytes == build->scratch_used &&
-            build->bytes <= LAT_I_TEXT_PREFIX &&
-            LAT_I_LIKELY(lat_i_emit_text(id, build->scratch, build->scratch_used, build->text)))
-            return;
-#endif
-        lat_i_build_text(build);
-    }
     const struct lat_i_piece *pieces = build->pieces;
     __asm__("" : "+r"(pieces)); /* nothing: of no pieces, compilers warn that none is written */
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) &&
@@ -187,10 +134,57 @@ static LAT_I_BUILD_INLINE void lat_i_build_emit_id(uint32_t id, unsigned on, str
     lat_i_emit_pieces(id, pieces, build->piece_count, build->bytes);
 }
 
-static LAT_I_BUILD_INLINE void lat_i_build_emit(const struct lat_schema *schema, unsigned on,
-                                                uint32_t index, struct lat_i_build *build)
+static inline void lat_i_build_emit(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    struct lat_i_build *build)
 {
     lat_i_build_emit_id(schema->base_id + index, on, build);
 }
+
+/* ---- few numbers and a string -------------------------------------------- */
+
+#ifdef LAT_RING_THREAD_H
+static LAT_INLINE int lat_i_text(uint32_t id, uint8_t *prefix, uint32_t bytes, const char *text)
+{
+    return text != NULL && lat_i_emit_text_own(id, prefix, bytes, text, strlen(text));
+}
+#elif defined(__x86_64__)
+static LAT_INLINE int lat_i_text(uint32_t id, uint8_t *prefix, uint32_t bytes, const char *text)
+{
+    return lat_i_emit_text(id, prefix, bytes, text);
+}
+#else
+static LAT_INLINE int lat_i_text(uint32_t id, uint8_t *prefix, uint32_t bytes, const char *text)
+{
+    (void)id, (void)prefix, (void)bytes, (void)text;
+    return 0;
+}
+#endif
+
+/* As lat_i_rareN. NULL is recorded as "". */
+LAT_I_RARE void lat_i_rare_text(uint32_t id, uint32_t bytes_and_on, uint8_t *prefix,
+                                const char *text)
+{
+    const unsigned on = bytes_and_on & 0xffu;
+    const size_t bytes = bytes_and_on >> 8, length = text != NULL ? strlen(text) : 0;
+    const struct lat_i_piece pieces[] = {{prefix, bytes}, {text, length}, {"", 1}};
+    if ((on & LAT_ENABLE_WATCH) == 0 || lat_i_look(id, on, pieces, 3))
+        lat_i_emit_pieces(id, pieces, 3, bytes + length + 1);
+}
+
+static LAT_INLINE void lat_i_emit_prefix(uint32_t id, unsigned on, uint8_t *prefix, uint32_t bytes,
+                                         const char *text)
+{
+    if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) ||
+        LAT_I_UNLIKELY(!lat_i_text(id, prefix, bytes, text)))
+        lat_i_rare_text(id, on | bytes << 8, prefix, text);
+}
+
+/* The numbers are packed into the words at the end, at least one. */
+#define lat_i_emit_string(schema_, on_, index_, bytes_, text_, ...)                            \
+    do {                                                                                       \
+        uint64_t lat_words[] = {__VA_ARGS__};                                                  \
+        lat_i_emit_prefix((schema_)->base_id + (index_), (on_), (uint8_t *)lat_words, (bytes_), \
+                          (text_));                                                            \
+    } while (0)
 
 #endif

@@ -39,6 +39,28 @@
 #endif
 
 #define LAT_INLINE __attribute__((always_inline)) inline
+/* Functions of events in generated headers. Inlined at each call, so that a disabled event costs a test
+ * and not a call too, and an enabled one writes its arguments from where they are. A program that is
+ * optimised for its size, or not at all, has one copy in each file. */
+#if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define LAT_EVENT static LAT_INLINE
+#else
+#define LAT_EVENT static inline
+#endif
+/* A part of an event that needs much stack: its callers do not. */
+#ifdef __OPTIMIZE__
+#define LAT_I_APART static __attribute__((noinline, unused))
+#else
+#define LAT_I_APART static inline
+#endif
+/* What an event does rarely: away from its calls. A file that uses no event must not need the tracer: GCC
+ * that does not optimise leaves only inline functions out, and warns of inline ones that must not be
+ * inlined. */
+#ifdef __OPTIMIZE__
+#define LAT_I_RARE static __attribute__((noinline, cold, unused))
+#else
+#define LAT_I_RARE static inline __attribute__((cold))
+#endif
 #define LAT_I_LIKELY(x) __builtin_expect(!!(x), 1)
 #define LAT_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* The tracer in a shared library must not pay for dynamic thread-local lookup: 11 cycles, half the
@@ -187,12 +209,12 @@ static LAT_INLINE unsigned lat_i_on(const struct lat_schema *schema, uint32_t in
     if (LAT_I_UNLIKELY(on_ == 0))                                                              \
     return
 #else
-/* One comparison tells the usual enabled event from all others: disabled ones, and those that a
- * trigger watches. Straight on is the enabled one: a taken jump costs a whole cycle, which weighs
- * less on an event that then does nothing else. */
+/* Straight on is the disabled event, so that four instructions of it lie in the code around it and the
+ * others elsewhere. An enabled one jumps there and back, which overlaps with its clock
+ * (bench/METHODOLOGY.md). */
 #define LAT_SITE(schema_, index_, on_)                                                         \
     unsigned on_ = lat_i_on(&schema_, (index_));                                               \
-    if (LAT_I_UNLIKELY(on_ == 0))                                                              \
+    if (LAT_I_LIKELY(on_ == 0))                                                                \
     return
 #endif
 
@@ -252,14 +274,17 @@ void lat_mark(const char *text);
 /** Whether somebody is recording this program. Cost: two loads. */
 int lat_recording(void);
 
-#if defined(__x86_64__)
-/* Rings per CPU: a record of at most LAT_I_TEXT_PREFIX bytes, read in whole words, and a string after
- * them is written in one step. */
+/* A record of at most LAT_I_TEXT_PREFIX bytes, read in whole words, and a string after them is written in
+ * one step. */
 #define LAT_I_TEXT_PREFIX 32u
-/** `prefix` is only read. @return 0 if nothing is written: another thread wrote last, the packet is
- * nearly full, the string is long or near the end of a page. */
+#if defined(__x86_64__)
+/** Rings per CPU. `prefix` is only read. @return 0 if nothing is written: another thread wrote last, the
+ * packet is nearly full, the string is long or near the end of a page, or NULL. */
 int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text);
 #endif
+/** Rings per thread, a string of known length. @return 0 if nothing is written. */
+int lat_i_emit_text_own(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text,
+                        size_t length);
 
 LAT_I_C_END
 

@@ -20,8 +20,9 @@
  *
  * Context: any thread, any signal handler, after the constructors of the program's objects with
  * priority 200. Does not block, allocate or change errno. Cost: disabled, two loads and a branch
- * that is predicted; enabled, some 15 cycles over an event with a schema if at most 32 bytes of numbers
- * and then one string are recorded, else some 30 and the copy of strings; 1 KiB of stack. Works in C11
+ * that is predicted; enabled, little more than an event with a schema if at most 32 bytes of numbers
+ * and then at most one string are recorded, else some 30 cycles more and the copy of strings; 300 bytes of
+ * stack in the function, and 1 KiB below it in the latter case. Works in C11
  * and in C++17, templates and inline functions included.
  */
 #ifndef LAT_LOG_H
@@ -50,7 +51,7 @@ struct lat_i_format {
     int32_t file;
     uint32_t line;
     uint32_t id; /* event id in the area */
-    /* One bit an argument, set when the format is read at registration: */
+    /* One bit an argument, set when the format is read at registration; tested as one number: */
     uint16_t width;   /* an int for `*`: not recorded */
     uint16_t bounded; /* a string with a precision */
     uint16_t address; /* a char pointer that is not printed by %s: not followed */
@@ -98,76 +99,161 @@ static __attribute__((constructor(200), used)) void lat_i_log_register(void)
 
 /* ---- one event ----------------------------------------------------------- */
 
+/* Arguments as they come: numbers one after the other, each aligned to its size, and strings. While
+ * none but the last is a string, and the format wants none of them otherwise, the numbers are what a record
+ * has in front of it; compilers find that out and what remains is a store for each. */
 struct lat_i_log {
-    const struct lat_i_format *format;
-    uint32_t argument; /* the next one's number */
-    int star;          /* last value for `*` */
-    struct lat_i_build build;
+    uint32_t bytes; /* of numbers */
+    uint32_t text_count;
+    int is_plain; /* no argument after a string */
+    uint8_t *numbers; /* apart, so that the rest is never in memory unless it is rare */
+    const char *texts[LAT_I_LOG_ARGUMENTS];
 };
 
-static inline unsigned lat_i_log_on(const struct lat_i_format *format)
+static LAT_INLINE unsigned lat_i_log_on(const struct lat_i_format *format)
 {
-    return *(const volatile uint8_t *)format->enabled;
+    unsigned on = *(const volatile uint8_t *)format->enabled;
+    __asm__("" : "+r"(on)); /* as in lat_i_on */
+    return on;
 }
-static LAT_I_BUILD_INLINE void lat_i_log_begin(struct lat_i_log *log, const struct lat_i_format *format)
+static LAT_INLINE void lat_i_log_begin(struct lat_i_log *log, uint64_t *numbers)
 {
-    log->format = format;
-    log->argument = 0;
-    log->star = -1;
-    lat_i_build_init(&log->build);
+    log->numbers = (uint8_t *)numbers;
+    log->bytes = 0;
+    log->text_count = 0;
+    log->is_plain = 1;
 }
-static LAT_I_BUILD_INLINE void lat_i_log_emit(struct lat_i_log *log, unsigned on)
+static LAT_INLINE void lat_i_log_number(struct lat_i_log *log, const void *value, uint32_t size)
 {
-    lat_i_build_emit_id(log->format->id, on, &log->build);
+    const uint32_t at = (log->bytes + size - 1u) & ~(size - 1u);
+    memset(log->numbers + log->bytes, 0, at - log->bytes);
+    memcpy(log->numbers + at, value, size);
+    log->bytes = at + size;
+    log->is_plain &= log->text_count == 0;
 }
-static LAT_I_BUILD_INLINE int lat_i_log_bit(const struct lat_i_log *log, unsigned mask)
+static LAT_INLINE void lat_i_log_8(struct lat_i_log *log, uint8_t value)
 {
-    return (int)(mask >> (log->argument & 15u) & 1u);
+    lat_i_log_number(log, &value, 1);
+}
+static LAT_INLINE void lat_i_log_16(struct lat_i_log *log, uint16_t value)
+{
+    lat_i_log_number(log, &value, 2);
+}
+static LAT_INLINE void lat_i_log_32(struct lat_i_log *log, uint32_t value)
+{
+    lat_i_log_number(log, &value, 4);
+}
+static LAT_INLINE void lat_i_log_64(struct lat_i_log *log, uint64_t value)
+{
+    lat_i_log_number(log, &value, 8);
+}
+static LAT_INLINE void lat_i_log_string(struct lat_i_log *log, const char *text)
+{
+    log->is_plain &= log->text_count == 0;
+    log->texts[log->text_count++] = text;
 }
 
-static inline void lat_i_log_8(struct lat_i_log *log, uint8_t value)
+/* A string up to its precision. */
+static inline void lat_i_log_bounded(struct lat_i_build *build, const struct lat_i_format *format,
+                                     uint32_t argument, int star, const char *text)
 {
-    lat_i_put_u8(&log->build, value);
-    log->argument++;
-}
-static inline void lat_i_log_16(struct lat_i_log *log, uint16_t value)
-{
-    lat_i_put_u16(&log->build, value);
-    log->argument++;
-}
-static LAT_I_BUILD_INLINE void lat_i_log_32(struct lat_i_log *log, uint32_t value)
-{
-    if (LAT_I_UNLIKELY(lat_i_log_bit(log, log->format->width)))
-        log->star = (int)value;
-    else
-        lat_i_put_u32(&log->build, value);
-    log->argument++;
-}
-static LAT_I_BUILD_INLINE void lat_i_log_64(struct lat_i_log *log, uint64_t value)
-{
-    lat_i_put_u64(&log->build, value);
-    log->argument++;
-}
-static inline void lat_i_log_bounded(struct lat_i_log *log, const char *text)
-{
-    const size_t most = lat_i_log_precision(log->format, log->argument, log->star);
+    const size_t most = lat_i_log_precision(format, argument, star);
     size_t bytes = 0;
     while (text != NULL && bytes < most && text[bytes] != 0)
         bytes++;
-    lat_i_put_foreign(&log->build, text, bytes);
-    lat_i_put_u8(&log->build, 0);
+    lat_i_put_foreign(build, text, bytes);
+    lat_i_put_u8(build, 0);
 }
-static LAT_I_BUILD_INLINE void lat_i_log_string(struct lat_i_log *log, const char *text)
+/* Any event: each argument as the format wants it. */
+LAT_I_RARE void lat_i_log_rare(const struct lat_i_format *format, unsigned on, uint8_t *numbers,
+                               const char **texts)
 {
-    if (LAT_I_UNLIKELY(lat_i_log_bit(log, log->format->address))) {
-        lat_i_log_64(log, (uintptr_t)text);
-        return;
+    struct lat_i_build build;
+    uint32_t at = 0;
+    int star = -1; /* last value for `*` */
+    lat_i_build_init(&build);
+    for (uint32_t argument = 0; argument < LAT_I_LOG_ARGUMENTS; argument++) {
+        const unsigned type = format->types[argument / 8u] >> (4u * (argument & 7u)) & 15u;
+        const unsigned bit = 1u << argument;
+        uint32_t size = 8;
+        uint64_t value = 0;
+        switch (type) {
+        case LAT_I_LOG_NONE:
+            argument = LAT_I_LOG_ARGUMENTS;
+            continue;
+        case LAT_I_LOG_STRING: {
+            const char *text = *texts++;
+            if ((format->address & bit) != 0)
+                lat_i_put_u64(&build, (uintptr_t)text);
+            else if ((format->bounded & bit) != 0)
+                lat_i_log_bounded(&build, format, argument, star, text);
+            else
+                lat_i_put_string(&build, text);
+            continue;
+        }
+        case LAT_I_LOG_U8:
+        case LAT_I_LOG_I8:
+        case LAT_I_LOG_BOOL:
+            size = 1;
+            break;
+        case LAT_I_LOG_U16:
+        case LAT_I_LOG_I16:
+            size = 2;
+            break;
+        case LAT_I_LOG_U32:
+        case LAT_I_LOG_I32:
+        case LAT_I_LOG_F32:
+            size = 4;
+            break;
+        default:
+            break;
+        }
+        at = (at + size - 1u) & ~(size - 1u);
+        if ((format->width & bit) != 0) {
+            memcpy(&star, numbers + at, sizeof star);
+        } else {
+            memcpy(&value, numbers + at, size);
+            lat_i_put_align(&build, size);
+            memcpy(lat_i_put_scratch(&build, size), &value, size);
+        }
+        at += size;
     }
-    if (LAT_I_UNLIKELY(lat_i_log_bit(log, log->format->bounded)))
-        lat_i_log_bounded(log, text);
-    else
-        lat_i_put_string(&log->build, text);
-    log->argument++;
+    lat_i_build_emit_id(format->id, on, &build);
+}
+
+/* Numbers alone. */
+static LAT_INLINE int lat_i_log_numbers(uint32_t id, struct lat_i_log *log)
+{
+    const uint32_t words = (log->bytes + 7u) / 8u, slack = 8u * words - log->bytes;
+    uint64_t w0, w1, w2, w3;
+    memset(log->numbers + log->bytes, 0, slack);
+    memcpy(&w0, log->numbers, 8);
+    memcpy(&w1, log->numbers + 8, 8);
+    memcpy(&w2, log->numbers + 16, 8);
+    memcpy(&w3, log->numbers + 24, 8);
+    return words == 0   ? lat_i_write_any0(id, slack)
+           : words == 1 ? lat_i_write_any1(id, slack, w0)
+           : words == 2 ? lat_i_write_any2(id, slack, w0, w1)
+           : words == 3 ? lat_i_write_any3(id, slack, w0, w1, w2)
+                        : lat_i_write_any4(id, slack, w0, w1, w2, w3);
+}
+static LAT_INLINE void lat_i_log_emit(const struct lat_i_format *format, unsigned on,
+                                      struct lat_i_log *log)
+{
+    uint64_t special;
+    memcpy(&special, &format->width, sizeof special);
+    if (LAT_I_LIKELY((on & LAT_ENABLE_WATCH) == 0) && log->is_plain &&
+        log->bytes <= LAT_I_TEXT_PREFIX &&
+        LAT_I_LIKELY(special == 0)) {
+        if (log->text_count == 0 ? lat_i_log_numbers(format->id, log)
+                                 : lat_i_text(format->id, log->numbers, log->bytes, log->texts[0]))
+            return;
+    }
+    /* A copy: `log` itself is then never in memory. */
+    const char *texts[LAT_I_LOG_ARGUMENTS];
+    for (uint32_t text = 0; text < log->text_count; text++)
+        texts[text] = log->texts[text];
+    lat_i_log_rare(format, on, log->numbers, texts);
 }
 
 /* Never called: lets the compiler compare the arguments with the format. */
@@ -204,7 +290,7 @@ template <class Decayed> constexpr uint32_t lat_i_log_type()
         return LAT_I_LOG_POINTER;
 }
 
-template <class Value> inline void lat_i_log_value(lat_i_log *log, Value value)
+template <class Value> LAT_INLINE void lat_i_log_value(lat_i_log *log, Value value)
 {
     static_assert(sizeof(Value) <= 8 || std::is_floating_point_v<Value>,
                   "LAT_LOG: integers have at most 64 bits");
@@ -248,55 +334,55 @@ template <class Value> inline void lat_i_log_value(lat_i_log *log, Value value)
         float: LAT_I_LOG_F32, double: LAT_I_LOG_F64, long double: LAT_I_LOG_F64,               \
         char *: LAT_I_LOG_STRING, const char *: LAT_I_LOG_STRING, default: LAT_I_LOG_POINTER))
 
-static inline void lat_i_log_bool(struct lat_i_log *log, _Bool value)
+static LAT_INLINE void lat_i_log_bool(struct lat_i_log *log, _Bool value)
 {
     lat_i_log_8(log, value);
 }
-static inline void lat_i_log_long(struct lat_i_log *log, unsigned long value)
+static LAT_INLINE void lat_i_log_long(struct lat_i_log *log, unsigned long value)
 {
     if (sizeof value == 8)
         lat_i_log_64(log, value);
     else
         lat_i_log_32(log, (uint32_t)value);
 }
-static inline void lat_i_log_f32(struct lat_i_log *log, float value)
+static LAT_INLINE void lat_i_log_f32(struct lat_i_log *log, float value)
 {
     lat_i_log_32(log, lat_i_f32_bits(value));
 }
-static inline void lat_i_log_f64(struct lat_i_log *log, double value)
+static LAT_INLINE void lat_i_log_f64(struct lat_i_log *log, double value)
 {
     lat_i_log_64(log, lat_i_f64_bits(value));
 }
-static inline void lat_i_log_long_double(struct lat_i_log *log, long double value)
+static LAT_INLINE void lat_i_log_long_double(struct lat_i_log *log, long double value)
 {
     lat_i_log_64(log, lat_i_f64_bits((double)value));
 }
-static inline void lat_i_log_pointer(struct lat_i_log *log, const volatile void *value)
+static LAT_INLINE void lat_i_log_pointer(struct lat_i_log *log, const volatile void *value)
 {
     lat_i_log_64(log, (uintptr_t)value);
 }
 /* The signed ones, so that no conversion is implicit. */
-static inline void lat_i_log_char(struct lat_i_log *log, char value)
+static LAT_INLINE void lat_i_log_char(struct lat_i_log *log, char value)
 {
     lat_i_log_8(log, (uint8_t)value);
 }
-static inline void lat_i_log_i8(struct lat_i_log *log, signed char value)
+static LAT_INLINE void lat_i_log_i8(struct lat_i_log *log, signed char value)
 {
     lat_i_log_8(log, (uint8_t)value);
 }
-static inline void lat_i_log_i16(struct lat_i_log *log, short value)
+static LAT_INLINE void lat_i_log_i16(struct lat_i_log *log, short value)
 {
     lat_i_log_16(log, (uint16_t)value);
 }
-static inline void lat_i_log_i32(struct lat_i_log *log, int value)
+static LAT_INLINE void lat_i_log_i32(struct lat_i_log *log, int value)
 {
     lat_i_log_32(log, (uint32_t)value);
 }
-static inline void lat_i_log_ilong(struct lat_i_log *log, long value)
+static LAT_INLINE void lat_i_log_ilong(struct lat_i_log *log, long value)
 {
     lat_i_log_long(log, (unsigned long)value);
 }
-static inline void lat_i_log_i64(struct lat_i_log *log, long long value)
+static LAT_INLINE void lat_i_log_i64(struct lat_i_log *log, long long value)
 {
     lat_i_log_64(log, (uint64_t)value);
 }
@@ -364,10 +450,11 @@ static inline void lat_i_log_i64(struct lat_i_log *log, long long value)
             lat_i_log_check checked_;                                                          \
         lat_i_on_ = lat_i_log_on(lat_i_format);                                                \
         if (LAT_I_UNLIKELY(lat_i_on_ != 0)) {                                                  \
+            uint64_t lat_i_numbers[LAT_I_LOG_ARGUMENTS];                                       \
             struct lat_i_log lat_i_log;                                                        \
-            lat_i_log_begin(&lat_i_log, lat_i_format);                                         \
+            lat_i_log_begin(&lat_i_log, lat_i_numbers);                                        \
             puts_                                                                              \
-            lat_i_log_emit(&lat_i_log, lat_i_on_);                                             \
+            lat_i_log_emit(lat_i_format, lat_i_on_, &lat_i_log);                               \
         }                                                                                      \
         LAT_I_LOG_LOUD                                                                         \
     } while (0)

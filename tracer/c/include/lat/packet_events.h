@@ -36,14 +36,13 @@ enum lat_enum_packets_packet_direction {
 /* packets: Packets of networks */
 
 /* packet: a packet, as it was on the network */
-static inline int lat_packets_packet_enabled(void)
+LAT_EVENT int lat_packets_packet_enabled(void)
 {
     return lat_i_on(&lat_schema_packets, 0u) != 0;
 }
 
-static inline void lat_packets_packet(const char *interface, enum lat_enum_packets_packet_direction direction, uint16_t link_type, uint32_t captured_bytes, uint32_t original_bytes, uint32_t flags, const void *data, uint32_t data_count)
+LAT_I_APART void lat_i_built_packets_packet(unsigned lat_on, const char *interface, enum lat_enum_packets_packet_direction direction, uint16_t link_type, uint32_t captured_bytes, uint32_t original_bytes, uint32_t flags, const void *data, uint32_t data_count)
 {
-    LAT_SITE(lat_schema_packets, 0u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_string(&lat_build, interface);
@@ -54,6 +53,12 @@ static inline void lat_packets_packet(const char *interface, enum lat_enum_packe
     lat_i_put_u32(&lat_build, flags);
     lat_i_put_bytes(&lat_build, data, data_count);
     lat_i_build_emit(&lat_schema_packets, lat_on, 0u, &lat_build);
+}
+
+LAT_EVENT void lat_packets_packet(const char *interface, enum lat_enum_packets_packet_direction direction, uint16_t link_type, uint32_t captured_bytes, uint32_t original_bytes, uint32_t flags, const void *data, uint32_t data_count)
+{
+    LAT_SITE(lat_schema_packets, 0u, lat_on);
+    lat_i_built_packets_packet(lat_on, interface, direction, link_type, captured_bytes, original_bytes, flags, data, data_count);
 }
 
 #ifdef LAT_LEGACY_NAMES

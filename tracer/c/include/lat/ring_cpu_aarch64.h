@@ -92,7 +92,8 @@ static LAT_INLINE char *lat_i_rseq_area(void)
                  : LAT_I_RSEQ_INPUTS words                                                     \
                  : LAT_I_RSEQ_CLOBBERS                                                         \
                  : slow);                                                                      \
-    return;                                                                                    \
+    return 1;                                                                                  \
     slow:
+#define LAT_I_RESERVE_STORE_COMMIT_ANY LAT_I_RESERVE_STORE_COMMIT
 
 #endif

@@ -109,27 +109,28 @@
 #define LAT_I_WORD_R(n) LAT_I_WORD_M(n)
 #endif
 
-/* Body of an emit function. `size`: record bytes rounded up, as text. Leaves
- * the function on success, continues at `slow` otherwise. */
+/* Body of a write function. `size`: record bytes rounded up, as text. Returns 1 on success,
+ * continues at `slow` otherwise. */
+#define LAT_I_RESERVE_STORE_COMMIT_ANY(size, stores, words)                                    \
+    __asm__ goto(LAT_I_RSEQ_RESERVE(size) stores "addq %[slack], %%rsi\n" LAT_I_RSEQ_COMMIT    \
+                 :                                                                             \
+                 : LAT_I_RSEQ_INPUTS, [slack] "rme"(slack)words                                \
+                 : LAT_I_RSEQ_CLOBBERS                                                         \
+                 : slow);                                                                      \
+    return 1;                                                                                  \
+    slow:
 #ifdef __OPTIMIZE__
+/* `slack` is known to be a constant: one instruction less. */
 #define LAT_I_RESERVE_STORE_COMMIT(size, stores, words)                                        \
     __asm__ goto(LAT_I_RSEQ_RESERVE("%c[distance]") stores LAT_I_RSEQ_COMMIT                   \
                  :                                                                             \
                  : LAT_I_RSEQ_INPUTS, [distance] "i"(LAT_I_SIZE(size) + slack)words            \
                  : LAT_I_RSEQ_CLOBBERS                                                         \
                  : slow);                                                                      \
-    return;                                                                                    \
+    return 1;                                                                                  \
     slow:
 #else
-/* Nothing is known to be a constant: one more instruction. */
-#define LAT_I_RESERVE_STORE_COMMIT(size, stores, words)                                        \
-    __asm__ goto(LAT_I_RSEQ_RESERVE(size) stores "addq %[slack], %%rsi\n" LAT_I_RSEQ_COMMIT    \
-                 :                                                                             \
-                 : LAT_I_RSEQ_INPUTS, [slack] "rme"(slack)words                                \
-                 : LAT_I_RSEQ_CLOBBERS                                                         \
-                 : slow);                                                                      \
-    return;                                                                                    \
-    slow:
+#define LAT_I_RESERVE_STORE_COMMIT LAT_I_RESERVE_STORE_COMMIT_ANY
 #endif
 
 #endif

@@ -84,8 +84,9 @@ static LAT_INLINE void lat_i_store_header(uint64_t *place, uint32_t id, struct l
         __atomic_store_n(&ring->cursor, end, __ATOMIC_RELEASE); /* pair W1 */                  \
         LAT_I_COMPILER_BARRIER();                                                              \
         __atomic_store_n(&ring->limit, limit, __ATOMIC_RELAXED);                               \
-        return;                                                                                \
+        return 1;                                                                              \
     }                                                                                          \
     __atomic_store_n(&ring->limit, limit, __ATOMIC_RELAXED);
+#define LAT_I_RESERVE_STORE_COMMIT_ANY LAT_I_RESERVE_STORE_COMMIT
 
 #endif

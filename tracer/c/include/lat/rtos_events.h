@@ -47,12 +47,12 @@ enum lat_enum_rtos_state {
 /* rtos: Tasks of an RTOS or an executor */
 
 /* sched_switch: the processor goes from one task to another */
-static inline int lat_rtos_sched_switch_enabled(void)
+LAT_EVENT int lat_rtos_sched_switch_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 0u) != 0;
 }
 
-static inline void lat_rtos_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_rtos_state prev_state)
+LAT_EVENT void lat_rtos_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_rtos_state prev_state)
 {
     LAT_SITE(lat_schema_rtos, 0u, lat_on);
     lat_i_emit2(&lat_schema_rtos, lat_on, 0u, 10u,
@@ -62,12 +62,12 @@ static inline void lat_rtos_sched_switch(uint32_t prev_tid, uint32_t next_tid, e
 }
 
 /* sched_waking: a task is ready; common_flags 8: by an interrupt */
-static inline int lat_rtos_sched_waking_enabled(void)
+LAT_EVENT int lat_rtos_sched_waking_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 1u) != 0;
 }
 
-static inline void lat_rtos_sched_waking(uint32_t tid, uint8_t common_flags)
+LAT_EVENT void lat_rtos_sched_waking(uint32_t tid, uint8_t common_flags)
 {
     LAT_SITE(lat_schema_rtos, 1u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 1u, 5u,
@@ -76,29 +76,26 @@ static inline void lat_rtos_sched_waking(uint32_t tid, uint8_t common_flags)
 }
 
 /* THREAD_NAME: a task has this name */
-static inline int lat_rtos_thread_name_enabled(void)
+LAT_EVENT int lat_rtos_thread_name_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 2u) != 0;
 }
 
-static inline void lat_rtos_thread_name(uint32_t pid, uint32_t tid, const char *name)
+LAT_EVENT void lat_rtos_thread_name(uint32_t pid, uint32_t tid, const char *name)
 {
     LAT_SITE(lat_schema_rtos, 2u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, pid);
-    lat_i_put_u32(&lat_build, tid);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_rtos, lat_on, 2u, &lat_build);
+    lat_i_emit_string(&lat_schema_rtos, lat_on, 2u, 8u, name,
+        LAT_I_PACK((uint64_t)pid, 0u, 32u)
+            | LAT_I_PACK((uint64_t)tid, 32u, 32u));
 }
 
 /* irq_handler_entry: an interrupt's handler begins */
-static inline int lat_rtos_irq_handler_entry_enabled(void)
+LAT_EVENT int lat_rtos_irq_handler_entry_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 3u) != 0;
 }
 
-static inline void lat_rtos_irq_handler_entry(uint32_t irq)
+LAT_EVENT void lat_rtos_irq_handler_entry(uint32_t irq)
 {
     LAT_SITE(lat_schema_rtos, 3u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 3u, 4u,
@@ -106,12 +103,12 @@ static inline void lat_rtos_irq_handler_entry(uint32_t irq)
 }
 
 /* irq_handler_exit: an interrupt's handler ends */
-static inline int lat_rtos_irq_handler_exit_enabled(void)
+LAT_EVENT int lat_rtos_irq_handler_exit_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 4u) != 0;
 }
 
-static inline void lat_rtos_irq_handler_exit(uint32_t irq)
+LAT_EVENT void lat_rtos_irq_handler_exit(uint32_t irq)
 {
     LAT_SITE(lat_schema_rtos, 4u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 4u, 4u,
@@ -119,12 +116,12 @@ static inline void lat_rtos_irq_handler_exit(uint32_t irq)
 }
 
 /* TASK_NEW: a task is created */
-static inline int lat_rtos_task_new_enabled(void)
+LAT_EVENT int lat_rtos_task_new_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 5u) != 0;
 }
 
-static inline void lat_rtos_task_new(uint32_t tid, uint32_t priority)
+LAT_EVENT void lat_rtos_task_new(uint32_t tid, uint32_t priority)
 {
     LAT_SITE(lat_schema_rtos, 5u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 5u, 8u,
@@ -133,12 +130,12 @@ static inline void lat_rtos_task_new(uint32_t tid, uint32_t priority)
 }
 
 /* TASK_END: a task has ended */
-static inline int lat_rtos_task_end_enabled(void)
+LAT_EVENT int lat_rtos_task_end_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 6u) != 0;
 }
 
-static inline void lat_rtos_task_end(uint32_t tid)
+LAT_EVENT void lat_rtos_task_end(uint32_t tid)
 {
     LAT_SITE(lat_schema_rtos, 6u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 6u, 4u,
@@ -146,28 +143,25 @@ static inline void lat_rtos_task_end(uint32_t tid)
 }
 
 /* MARKER_NAME: a marker has this name */
-static inline int lat_rtos_marker_name_enabled(void)
+LAT_EVENT int lat_rtos_marker_name_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 7u) != 0;
 }
 
-static inline void lat_rtos_marker_name(uint32_t marker, const char *name)
+LAT_EVENT void lat_rtos_marker_name(uint32_t marker, const char *name)
 {
     LAT_SITE(lat_schema_rtos, 7u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, marker);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_rtos, lat_on, 7u, &lat_build);
+    lat_i_emit_string(&lat_schema_rtos, lat_on, 7u, 4u, name,
+        LAT_I_PACK((uint64_t)marker, 0u, 32u));
 }
 
 /* MARKER: a moment that the program marks */
-static inline int lat_rtos_marker_enabled(void)
+LAT_EVENT int lat_rtos_marker_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 8u) != 0;
 }
 
-static inline void lat_rtos_marker(uint32_t marker)
+LAT_EVENT void lat_rtos_marker(uint32_t marker)
 {
     LAT_SITE(lat_schema_rtos, 8u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 8u, 4u,
@@ -175,12 +169,12 @@ static inline void lat_rtos_marker(uint32_t marker)
 }
 
 /* MARKER_BEGIN: what a marker stands for begins */
-static inline int lat_rtos_marker_begin_enabled(void)
+LAT_EVENT int lat_rtos_marker_begin_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 9u) != 0;
 }
 
-static inline void lat_rtos_marker_begin(uint32_t marker)
+LAT_EVENT void lat_rtos_marker_begin(uint32_t marker)
 {
     LAT_SITE(lat_schema_rtos, 9u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 9u, 4u,
@@ -188,12 +182,12 @@ static inline void lat_rtos_marker_begin(uint32_t marker)
 }
 
 /* MARKER_END: and ends */
-static inline int lat_rtos_marker_end_enabled(void)
+LAT_EVENT int lat_rtos_marker_end_enabled(void)
 {
     return lat_i_on(&lat_schema_rtos, 10u) != 0;
 }
 
-static inline void lat_rtos_marker_end(uint32_t marker)
+LAT_EVENT void lat_rtos_marker_end(uint32_t marker)
 {
     LAT_SITE(lat_schema_rtos, 10u, lat_on);
     lat_i_emit1(&lat_schema_rtos, lat_on, 10u, 4u,
@@ -213,7 +207,7 @@ struct lat_scope_rtos_marker {
     uint32_t marker;
 };
 
-static inline struct lat_scope_rtos_marker lat_scope_rtos_marker_begin(uint32_t marker)
+LAT_EVENT struct lat_scope_rtos_marker lat_scope_rtos_marker_begin(uint32_t marker)
 {
     struct lat_scope_rtos_marker lat_scope;
     lat_scope.marker = marker;
@@ -221,7 +215,7 @@ static inline struct lat_scope_rtos_marker lat_scope_rtos_marker_begin(uint32_t 
     return lat_scope;
 }
 
-static inline void lat_scope_rtos_marker_end(struct lat_scope_rtos_marker *lat_scope)
+LAT_EVENT void lat_scope_rtos_marker_end(struct lat_scope_rtos_marker *lat_scope)
 {
     lat_rtos_marker_end(lat_scope->marker);
 }

@@ -144,6 +144,10 @@ void lat_small_give_back(uint32_t core);
         (hash_), LAT_I_TEXT(text_), lat_schema_##ident, LAT_I_TEXT_BYTES(bytes_), (count)};     \
     LAT_I_C_END
 
+/* Functions of events: not inlined at each call, because code is scarcer than time here. */
+#define LAT_EVENT static inline
+#define LAT_I_APART static inline
+
 static LAT_INLINE unsigned lat_i_on(const void *events, uint32_t index)
 {
     return ((const volatile uint16_t *)events)[1u + index];
@@ -285,6 +289,15 @@ static inline void lat_i_put_bytes(struct lat_i_build *build, const void *data, 
 }
 
 #define lat_i_build_emit(schema_, on_, index_, build_) lat_i_small_built((build_), (on_))
+#define lat_i_emit_string(schema_, on_, index_, bytes_, text_, ...)                             \
+    do {                                                                                        \
+        const uint64_t lat_words[] = {__VA_ARGS__};                                             \
+        struct lat_i_build lat_build;                                                           \
+        lat_i_build_init(&lat_build);                                                           \
+        lat_i_small_put(&lat_build, lat_words, (bytes_), 1u);                                   \
+        lat_i_small_put_text(&lat_build, (text_));                                              \
+        lat_i_small_built(&lat_build, (on_));                                                   \
+    } while (0)
 
 LAT_I_C_END
 

@@ -73,12 +73,12 @@ enum lat_enum_zephyr_state {
 /* zephyr: The kernel of Zephyr */
 
 /* sched_switch: the processor goes from one thread to another */
-static inline int lat_zephyr_sched_switch_enabled(void)
+LAT_EVENT int lat_zephyr_sched_switch_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 0u) != 0;
 }
 
-static inline void lat_zephyr_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_zephyr_state prev_state, int16_t next_prio)
+LAT_EVENT void lat_zephyr_sched_switch(uint32_t prev_tid, uint32_t next_tid, enum lat_enum_zephyr_state prev_state, int16_t next_prio)
 {
     LAT_SITE(lat_schema_zephyr, 0u, lat_on);
     lat_i_emit2(&lat_schema_zephyr, lat_on, 0u, 12u,
@@ -89,12 +89,12 @@ static inline void lat_zephyr_sched_switch(uint32_t prev_tid, uint32_t next_tid,
 }
 
 /* sched_waking: a thread is ready; common_flags 8: by an interrupt */
-static inline int lat_zephyr_sched_waking_enabled(void)
+LAT_EVENT int lat_zephyr_sched_waking_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 1u) != 0;
 }
 
-static inline void lat_zephyr_sched_waking(uint32_t tid, int16_t prio, uint8_t common_flags)
+LAT_EVENT void lat_zephyr_sched_waking(uint32_t tid, int16_t prio, uint8_t common_flags)
 {
     LAT_SITE(lat_schema_zephyr, 1u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 1u, 7u,
@@ -104,29 +104,26 @@ static inline void lat_zephyr_sched_waking(uint32_t tid, int16_t prio, uint8_t c
 }
 
 /* THREAD_NAME: a thread has this name */
-static inline int lat_zephyr_thread_name_enabled(void)
+LAT_EVENT int lat_zephyr_thread_name_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 2u) != 0;
 }
 
-static inline void lat_zephyr_thread_name(uint32_t pid, uint32_t tid, const char *name)
+LAT_EVENT void lat_zephyr_thread_name(uint32_t pid, uint32_t tid, const char *name)
 {
     LAT_SITE(lat_schema_zephyr, 2u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u32(&lat_build, pid);
-    lat_i_put_u32(&lat_build, tid);
-    lat_i_put_string(&lat_build, name);
-    lat_i_build_emit(&lat_schema_zephyr, lat_on, 2u, &lat_build);
+    lat_i_emit_string(&lat_schema_zephyr, lat_on, 2u, 8u, name,
+        LAT_I_PACK((uint64_t)pid, 0u, 32u)
+            | LAT_I_PACK((uint64_t)tid, 32u, 32u));
 }
 
 /* irq_handler_entry: an interrupt's handler begins */
-static inline int lat_zephyr_irq_handler_entry_enabled(void)
+LAT_EVENT int lat_zephyr_irq_handler_entry_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 3u) != 0;
 }
 
-static inline void lat_zephyr_irq_handler_entry(uint32_t irq)
+LAT_EVENT void lat_zephyr_irq_handler_entry(uint32_t irq)
 {
     LAT_SITE(lat_schema_zephyr, 3u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 3u, 4u,
@@ -134,12 +131,12 @@ static inline void lat_zephyr_irq_handler_entry(uint32_t irq)
 }
 
 /* irq_handler_exit: an interrupt's handler ends */
-static inline int lat_zephyr_irq_handler_exit_enabled(void)
+LAT_EVENT int lat_zephyr_irq_handler_exit_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 4u) != 0;
 }
 
-static inline void lat_zephyr_irq_handler_exit(uint32_t irq)
+LAT_EVENT void lat_zephyr_irq_handler_exit(uint32_t irq)
 {
     LAT_SITE(lat_schema_zephyr, 4u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 4u, 4u,
@@ -147,12 +144,12 @@ static inline void lat_zephyr_irq_handler_exit(uint32_t irq)
 }
 
 /* THREAD_CREATE: a thread is created */
-static inline int lat_zephyr_thread_create_enabled(void)
+LAT_EVENT int lat_zephyr_thread_create_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 5u) != 0;
 }
 
-static inline void lat_zephyr_thread_create(uint32_t tid, int32_t prio)
+LAT_EVENT void lat_zephyr_thread_create(uint32_t tid, int32_t prio)
 {
     LAT_SITE(lat_schema_zephyr, 5u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 5u, 8u,
@@ -161,12 +158,12 @@ static inline void lat_zephyr_thread_create(uint32_t tid, int32_t prio)
 }
 
 /* THREAD_END: a thread is aborted, or has ended */
-static inline int lat_zephyr_thread_end_enabled(void)
+LAT_EVENT int lat_zephyr_thread_end_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 6u) != 0;
 }
 
-static inline void lat_zephyr_thread_end(uint32_t tid)
+LAT_EVENT void lat_zephyr_thread_end(uint32_t tid)
 {
     LAT_SITE(lat_schema_zephyr, 6u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 6u, 4u,
@@ -174,12 +171,12 @@ static inline void lat_zephyr_thread_end(uint32_t tid)
 }
 
 /* THREAD_SUSPEND: a thread is suspended */
-static inline int lat_zephyr_thread_suspend_enabled(void)
+LAT_EVENT int lat_zephyr_thread_suspend_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 7u) != 0;
 }
 
-static inline void lat_zephyr_thread_suspend(uint32_t tid)
+LAT_EVENT void lat_zephyr_thread_suspend(uint32_t tid)
 {
     LAT_SITE(lat_schema_zephyr, 7u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 7u, 4u,
@@ -187,12 +184,12 @@ static inline void lat_zephyr_thread_suspend(uint32_t tid)
 }
 
 /* THREAD_RESUME: a suspended thread is resumed */
-static inline int lat_zephyr_thread_resume_enabled(void)
+LAT_EVENT int lat_zephyr_thread_resume_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 8u) != 0;
 }
 
-static inline void lat_zephyr_thread_resume(uint32_t tid)
+LAT_EVENT void lat_zephyr_thread_resume(uint32_t tid)
 {
     LAT_SITE(lat_schema_zephyr, 8u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 8u, 4u,
@@ -200,12 +197,12 @@ static inline void lat_zephyr_thread_resume(uint32_t tid)
 }
 
 /* THREAD_PRIORITY: a thread gets a priority */
-static inline int lat_zephyr_thread_priority_enabled(void)
+LAT_EVENT int lat_zephyr_thread_priority_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 9u) != 0;
 }
 
-static inline void lat_zephyr_thread_priority(uint32_t tid, int32_t prio)
+LAT_EVENT void lat_zephyr_thread_priority(uint32_t tid, int32_t prio)
 {
     LAT_SITE(lat_schema_zephyr, 9u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 9u, 8u,
@@ -214,12 +211,12 @@ static inline void lat_zephyr_thread_priority(uint32_t tid, int32_t prio)
 }
 
 /* SEMAPHORE_INIT: a semaphore is initialised */
-static inline int lat_zephyr_semaphore_init_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_init_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 10u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_init(uint32_t semaphore, uint32_t count, uint32_t limit)
+LAT_EVENT void lat_zephyr_semaphore_init(uint32_t semaphore, uint32_t count, uint32_t limit)
 {
     LAT_SITE(lat_schema_zephyr, 10u, lat_on);
     lat_i_emit2(&lat_schema_zephyr, lat_on, 10u, 12u,
@@ -229,12 +226,12 @@ static inline void lat_zephyr_semaphore_init(uint32_t semaphore, uint32_t count,
 }
 
 /* SEMAPHORE_GIVE: a semaphore is given */
-static inline int lat_zephyr_semaphore_give_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_give_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 11u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_give(uint32_t semaphore)
+LAT_EVENT void lat_zephyr_semaphore_give(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_zephyr, 11u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 11u, 4u,
@@ -242,12 +239,12 @@ static inline void lat_zephyr_semaphore_give(uint32_t semaphore)
 }
 
 /* SEMAPHORE_GIVE_FULL: a semaphore is given that is at its limit */
-static inline int lat_zephyr_semaphore_give_full_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_give_full_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 12u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_give_full(uint32_t semaphore)
+LAT_EVENT void lat_zephyr_semaphore_give_full(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_zephyr, 12u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 12u, 4u,
@@ -255,12 +252,12 @@ static inline void lat_zephyr_semaphore_give_full(uint32_t semaphore)
 }
 
 /* SEMAPHORE_WANT: a semaphore is to be taken */
-static inline int lat_zephyr_semaphore_want_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_want_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 13u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_want(uint32_t semaphore)
+LAT_EVENT void lat_zephyr_semaphore_want(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_zephyr, 13u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 13u, 4u,
@@ -268,12 +265,12 @@ static inline void lat_zephyr_semaphore_want(uint32_t semaphore)
 }
 
 /* SEMAPHORE_BLOCK: it is not given: the thread waits */
-static inline int lat_zephyr_semaphore_block_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_block_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 14u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_block(uint32_t semaphore)
+LAT_EVENT void lat_zephyr_semaphore_block(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_zephyr, 14u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 14u, 4u,
@@ -281,12 +278,12 @@ static inline void lat_zephyr_semaphore_block(uint32_t semaphore)
 }
 
 /* SEMAPHORE_TAKE: it is taken */
-static inline int lat_zephyr_semaphore_take_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_take_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 15u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_take(uint32_t semaphore, uint32_t count)
+LAT_EVENT void lat_zephyr_semaphore_take(uint32_t semaphore, uint32_t count)
 {
     LAT_SITE(lat_schema_zephyr, 15u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 15u, 8u,
@@ -295,12 +292,12 @@ static inline void lat_zephyr_semaphore_take(uint32_t semaphore, uint32_t count)
 }
 
 /* SEMAPHORE_TAKE_FAILED: it is not given, or not in time */
-static inline int lat_zephyr_semaphore_take_failed_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_take_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 16u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_take_failed(uint32_t semaphore, int32_t error)
+LAT_EVENT void lat_zephyr_semaphore_take_failed(uint32_t semaphore, int32_t error)
 {
     LAT_SITE(lat_schema_zephyr, 16u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 16u, 8u,
@@ -309,12 +306,12 @@ static inline void lat_zephyr_semaphore_take_failed(uint32_t semaphore, int32_t 
 }
 
 /* SEMAPHORE_RESET: a semaphore is reset */
-static inline int lat_zephyr_semaphore_reset_enabled(void)
+LAT_EVENT int lat_zephyr_semaphore_reset_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 17u) != 0;
 }
 
-static inline void lat_zephyr_semaphore_reset(uint32_t semaphore)
+LAT_EVENT void lat_zephyr_semaphore_reset(uint32_t semaphore)
 {
     LAT_SITE(lat_schema_zephyr, 17u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 17u, 4u,
@@ -322,12 +319,12 @@ static inline void lat_zephyr_semaphore_reset(uint32_t semaphore)
 }
 
 /* MUTEX_WANT: a mutex is to be locked */
-static inline int lat_zephyr_mutex_want_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_want_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 18u) != 0;
 }
 
-static inline void lat_zephyr_mutex_want(uint32_t mutex)
+LAT_EVENT void lat_zephyr_mutex_want(uint32_t mutex)
 {
     LAT_SITE(lat_schema_zephyr, 18u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 18u, 4u,
@@ -335,12 +332,12 @@ static inline void lat_zephyr_mutex_want(uint32_t mutex)
 }
 
 /* MUTEX_BLOCK: another thread has it: the thread waits */
-static inline int lat_zephyr_mutex_block_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_block_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 19u) != 0;
 }
 
-static inline void lat_zephyr_mutex_block(uint32_t mutex)
+LAT_EVENT void lat_zephyr_mutex_block(uint32_t mutex)
 {
     LAT_SITE(lat_schema_zephyr, 19u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 19u, 4u,
@@ -348,12 +345,12 @@ static inline void lat_zephyr_mutex_block(uint32_t mutex)
 }
 
 /* MUTEX_LOCKED: it is locked */
-static inline int lat_zephyr_mutex_locked_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_locked_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 20u) != 0;
 }
 
-static inline void lat_zephyr_mutex_locked(uint32_t mutex)
+LAT_EVENT void lat_zephyr_mutex_locked(uint32_t mutex)
 {
     LAT_SITE(lat_schema_zephyr, 20u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 20u, 4u,
@@ -361,12 +358,12 @@ static inline void lat_zephyr_mutex_locked(uint32_t mutex)
 }
 
 /* MUTEX_LOCK_FAILED: it is not free, or not in time */
-static inline int lat_zephyr_mutex_lock_failed_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_lock_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 21u) != 0;
 }
 
-static inline void lat_zephyr_mutex_lock_failed(uint32_t mutex, int32_t error)
+LAT_EVENT void lat_zephyr_mutex_lock_failed(uint32_t mutex, int32_t error)
 {
     LAT_SITE(lat_schema_zephyr, 21u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 21u, 8u,
@@ -375,12 +372,12 @@ static inline void lat_zephyr_mutex_lock_failed(uint32_t mutex, int32_t error)
 }
 
 /* MUTEX_HOLD: the thread has the mutex */
-static inline int lat_zephyr_mutex_hold_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_hold_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 22u) != 0;
 }
 
-static inline void lat_zephyr_mutex_hold(uint32_t mutex)
+LAT_EVENT void lat_zephyr_mutex_hold(uint32_t mutex)
 {
     LAT_SITE(lat_schema_zephyr, 22u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 22u, 4u,
@@ -388,12 +385,12 @@ static inline void lat_zephyr_mutex_hold(uint32_t mutex)
 }
 
 /* MUTEX_FREE: the mutex is no longer the thread's */
-static inline int lat_zephyr_mutex_free_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_free_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 23u) != 0;
 }
 
-static inline void lat_zephyr_mutex_free(uint32_t mutex)
+LAT_EVENT void lat_zephyr_mutex_free(uint32_t mutex)
 {
     LAT_SITE(lat_schema_zephyr, 23u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 23u, 4u,
@@ -401,12 +398,12 @@ static inline void lat_zephyr_mutex_free(uint32_t mutex)
 }
 
 /* MUTEX_AGAIN: the holder locks the mutex again */
-static inline int lat_zephyr_mutex_again_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_again_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 24u) != 0;
 }
 
-static inline void lat_zephyr_mutex_again(uint32_t mutex, uint32_t locks)
+LAT_EVENT void lat_zephyr_mutex_again(uint32_t mutex, uint32_t locks)
 {
     LAT_SITE(lat_schema_zephyr, 24u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 24u, 8u,
@@ -415,12 +412,12 @@ static inline void lat_zephyr_mutex_again(uint32_t mutex, uint32_t locks)
 }
 
 /* MUTEX_STILL: the holder unlocks a mutex that it has locked before */
-static inline int lat_zephyr_mutex_still_enabled(void)
+LAT_EVENT int lat_zephyr_mutex_still_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 25u) != 0;
 }
 
-static inline void lat_zephyr_mutex_still(uint32_t mutex, uint32_t locks)
+LAT_EVENT void lat_zephyr_mutex_still(uint32_t mutex, uint32_t locks)
 {
     LAT_SITE(lat_schema_zephyr, 25u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 25u, 8u,
@@ -429,12 +426,12 @@ static inline void lat_zephyr_mutex_still(uint32_t mutex, uint32_t locks)
 }
 
 /* MSGQ_INIT: a message queue is initialised */
-static inline int lat_zephyr_msgq_init_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_init_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 26u) != 0;
 }
 
-static inline void lat_zephyr_msgq_init(uint32_t msgq, uint32_t limit, uint32_t bytes)
+LAT_EVENT void lat_zephyr_msgq_init(uint32_t msgq, uint32_t limit, uint32_t bytes)
 {
     LAT_SITE(lat_schema_zephyr, 26u, lat_on);
     lat_i_emit2(&lat_schema_zephyr, lat_on, 26u, 12u,
@@ -444,12 +441,12 @@ static inline void lat_zephyr_msgq_init(uint32_t msgq, uint32_t limit, uint32_t 
 }
 
 /* MSGQ_PUT_WANT: a message is to be put into a queue */
-static inline int lat_zephyr_msgq_put_want_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_put_want_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 27u) != 0;
 }
 
-static inline void lat_zephyr_msgq_put_want(uint32_t msgq)
+LAT_EVENT void lat_zephyr_msgq_put_want(uint32_t msgq)
 {
     LAT_SITE(lat_schema_zephyr, 27u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 27u, 4u,
@@ -457,12 +454,12 @@ static inline void lat_zephyr_msgq_put_want(uint32_t msgq)
 }
 
 /* MSGQ_PUT_BLOCK: the queue is full: the thread waits */
-static inline int lat_zephyr_msgq_put_block_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_put_block_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 28u) != 0;
 }
 
-static inline void lat_zephyr_msgq_put_block(uint32_t msgq)
+LAT_EVENT void lat_zephyr_msgq_put_block(uint32_t msgq)
 {
     LAT_SITE(lat_schema_zephyr, 28u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 28u, 4u,
@@ -470,12 +467,12 @@ static inline void lat_zephyr_msgq_put_block(uint32_t msgq)
 }
 
 /* MSGQ_PUT: the message is in the queue, or handed over */
-static inline int lat_zephyr_msgq_put_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_put_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 29u) != 0;
 }
 
-static inline void lat_zephyr_msgq_put(uint32_t msgq, uint32_t used)
+LAT_EVENT void lat_zephyr_msgq_put(uint32_t msgq, uint32_t used)
 {
     LAT_SITE(lat_schema_zephyr, 29u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 29u, 8u,
@@ -484,12 +481,12 @@ static inline void lat_zephyr_msgq_put(uint32_t msgq, uint32_t used)
 }
 
 /* MSGQ_PUT_FAILED: there is no room, or not in time */
-static inline int lat_zephyr_msgq_put_failed_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_put_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 30u) != 0;
 }
 
-static inline void lat_zephyr_msgq_put_failed(uint32_t msgq, int32_t error)
+LAT_EVENT void lat_zephyr_msgq_put_failed(uint32_t msgq, int32_t error)
 {
     LAT_SITE(lat_schema_zephyr, 30u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 30u, 8u,
@@ -498,12 +495,12 @@ static inline void lat_zephyr_msgq_put_failed(uint32_t msgq, int32_t error)
 }
 
 /* MSGQ_GET_WANT: a message is to be taken from a queue */
-static inline int lat_zephyr_msgq_get_want_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_get_want_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 31u) != 0;
 }
 
-static inline void lat_zephyr_msgq_get_want(uint32_t msgq)
+LAT_EVENT void lat_zephyr_msgq_get_want(uint32_t msgq)
 {
     LAT_SITE(lat_schema_zephyr, 31u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 31u, 4u,
@@ -511,12 +508,12 @@ static inline void lat_zephyr_msgq_get_want(uint32_t msgq)
 }
 
 /* MSGQ_GET_BLOCK: the queue is empty, or a thread waits to put */
-static inline int lat_zephyr_msgq_get_block_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_get_block_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 32u) != 0;
 }
 
-static inline void lat_zephyr_msgq_get_block(uint32_t msgq)
+LAT_EVENT void lat_zephyr_msgq_get_block(uint32_t msgq)
 {
     LAT_SITE(lat_schema_zephyr, 32u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 32u, 4u,
@@ -524,12 +521,12 @@ static inline void lat_zephyr_msgq_get_block(uint32_t msgq)
 }
 
 /* MSGQ_GET: a message is taken */
-static inline int lat_zephyr_msgq_get_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_get_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 33u) != 0;
 }
 
-static inline void lat_zephyr_msgq_get(uint32_t msgq, uint32_t used)
+LAT_EVENT void lat_zephyr_msgq_get(uint32_t msgq, uint32_t used)
 {
     LAT_SITE(lat_schema_zephyr, 33u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 33u, 8u,
@@ -538,12 +535,12 @@ static inline void lat_zephyr_msgq_get(uint32_t msgq, uint32_t used)
 }
 
 /* MSGQ_GET_FAILED: there is none, or not in time */
-static inline int lat_zephyr_msgq_get_failed_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_get_failed_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 34u) != 0;
 }
 
-static inline void lat_zephyr_msgq_get_failed(uint32_t msgq, int32_t error)
+LAT_EVENT void lat_zephyr_msgq_get_failed(uint32_t msgq, int32_t error)
 {
     LAT_SITE(lat_schema_zephyr, 34u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 34u, 8u,
@@ -552,12 +549,12 @@ static inline void lat_zephyr_msgq_get_failed(uint32_t msgq, int32_t error)
 }
 
 /* MSGQ_PURGE: a message queue is emptied */
-static inline int lat_zephyr_msgq_purge_enabled(void)
+LAT_EVENT int lat_zephyr_msgq_purge_enabled(void)
 {
     return lat_i_on(&lat_schema_zephyr, 35u) != 0;
 }
 
-static inline void lat_zephyr_msgq_purge(uint32_t msgq)
+LAT_EVENT void lat_zephyr_msgq_purge(uint32_t msgq)
 {
     LAT_SITE(lat_schema_zephyr, 35u, lat_on);
     lat_i_emit1(&lat_schema_zephyr, lat_on, 35u, 4u,
@@ -577,7 +574,7 @@ struct lat_scope_zephyr_mutex_held {
     uint32_t mutex;
 };
 
-static inline struct lat_scope_zephyr_mutex_held lat_scope_zephyr_mutex_held_begin(uint32_t mutex)
+LAT_EVENT struct lat_scope_zephyr_mutex_held lat_scope_zephyr_mutex_held_begin(uint32_t mutex)
 {
     struct lat_scope_zephyr_mutex_held lat_scope;
     lat_scope.mutex = mutex;
@@ -585,7 +582,7 @@ static inline struct lat_scope_zephyr_mutex_held lat_scope_zephyr_mutex_held_beg
     return lat_scope;
 }
 
-static inline void lat_scope_zephyr_mutex_held_end(struct lat_scope_zephyr_mutex_held *lat_scope)
+LAT_EVENT void lat_scope_zephyr_mutex_held_end(struct lat_scope_zephyr_mutex_held *lat_scope)
 {
     lat_zephyr_mutex_free(lat_scope->mutex);
 }

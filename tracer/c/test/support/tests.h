@@ -49,24 +49,24 @@ enum lat_enum_t_mixed_l {
 /* t: Tests */
 
 /* EMPTY: no payload */
-static inline int lat_t_empty_enabled(void)
+LAT_EVENT int lat_t_empty_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 0u) != 0;
 }
 
-static inline void lat_t_empty(void)
+LAT_EVENT void lat_t_empty(void)
 {
     LAT_SITE(lat_schema_tests, 0u, lat_on);
     lat_i_emit0(&lat_schema_tests, lat_on, 0u, 0u);
 }
 
 /* ONE: thread, number and a check of both */
-static inline int lat_t_one_enabled(void)
+LAT_EVENT int lat_t_one_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 1u) != 0;
 }
 
-static inline void lat_t_one(uint64_t value)
+LAT_EVENT void lat_t_one(uint64_t value)
 {
     LAT_SITE(lat_schema_tests, 1u, lat_on);
     lat_i_emit1(&lat_schema_tests, lat_on, 1u, 8u,
@@ -74,12 +74,12 @@ static inline void lat_t_one(uint64_t value)
 }
 
 /* SMALL: not a multiple of 8 bytes */
-static inline int lat_t_small_enabled(void)
+LAT_EVENT int lat_t_small_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 2u) != 0;
 }
 
-static inline void lat_t_small(uint8_t a, uint16_t b)
+LAT_EVENT void lat_t_small(uint8_t a, uint16_t b)
 {
     LAT_SITE(lat_schema_tests, 2u, lat_on);
     lat_i_emit1(&lat_schema_tests, lat_on, 2u, 4u,
@@ -88,12 +88,12 @@ static inline void lat_t_small(uint8_t a, uint16_t b)
 }
 
 /* FOUR: a number and three that follow from it */
-static inline int lat_t_four_enabled(void)
+LAT_EVENT int lat_t_four_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 3u) != 0;
 }
 
-static inline void lat_t_four(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+LAT_EVENT void lat_t_four(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     LAT_SITE(lat_schema_tests, 3u, lat_on);
     lat_i_emit4(&lat_schema_tests, lat_on, 3u, 32u,
@@ -104,12 +104,12 @@ static inline void lat_t_four(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 }
 
 /* EIGHT: as many words as fit into registers, and more */
-static inline int lat_t_eight_enabled(void)
+LAT_EVENT int lat_t_eight_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 4u) != 0;
 }
 
-static inline void lat_t_eight(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h)
+LAT_EVENT void lat_t_eight(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h)
 {
     LAT_SITE(lat_schema_tests, 4u, lat_on);
     lat_i_emit8(&lat_schema_tests, lat_on, 4u, 64u,
@@ -124,12 +124,12 @@ static inline void lat_t_eight(uint64_t a, uint64_t b, uint64_t c, uint64_t d, u
 }
 
 /* SIXTEEN: the largest fixed payload */
-static inline int lat_t_sixteen_enabled(void)
+LAT_EVENT int lat_t_sixteen_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 5u) != 0;
 }
 
-static inline void lat_t_sixteen(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l, uint64_t m, uint64_t n, uint64_t o, uint64_t p)
+LAT_EVENT void lat_t_sixteen(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l, uint64_t m, uint64_t n, uint64_t o, uint64_t p)
 {
     LAT_SITE(lat_schema_tests, 5u, lat_on);
     lat_i_emit16(&lat_schema_tests, lat_on, 5u, 128u,
@@ -152,30 +152,26 @@ static inline void lat_t_sixteen(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 }
 
 /* TEXT: a string */
-static inline int lat_t_text_enabled(void)
+LAT_EVENT int lat_t_text_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 6u) != 0;
 }
 
-static inline void lat_t_text(uint64_t number, const char *text)
+LAT_EVENT void lat_t_text(uint64_t number, const char *text)
 {
     LAT_SITE(lat_schema_tests, 6u, lat_on);
-    struct lat_i_build lat_build;
-    lat_i_build_init(&lat_build);
-    lat_i_put_u64(&lat_build, number);
-    lat_i_put_string(&lat_build, text);
-    lat_i_build_emit(&lat_schema_tests, lat_on, 6u, &lat_build);
+    lat_i_emit_string(&lat_schema_tests, lat_on, 6u, 8u, text,
+        number);
 }
 
 /* SEQUENCE: elements of 8 bytes */
-static inline int lat_t_sequence_enabled(void)
+LAT_EVENT int lat_t_sequence_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 7u) != 0;
 }
 
-static inline void lat_t_sequence(uint16_t number, const uint64_t *values, uint32_t values_count)
+LAT_I_APART void lat_i_built_t_sequence(unsigned lat_on, uint16_t number, const uint64_t *values, uint32_t values_count)
 {
-    LAT_SITE(lat_schema_tests, 7u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_u16(&lat_build, number);
@@ -183,30 +179,40 @@ static inline void lat_t_sequence(uint16_t number, const uint64_t *values, uint3
     lat_i_build_emit(&lat_schema_tests, lat_on, 7u, &lat_build);
 }
 
+LAT_EVENT void lat_t_sequence(uint16_t number, const uint64_t *values, uint32_t values_count)
+{
+    LAT_SITE(lat_schema_tests, 7u, lat_on);
+    lat_i_built_t_sequence(lat_on, number, values, values_count);
+}
+
 /* BLOB: any bytes */
-static inline int lat_t_blob_enabled(void)
+LAT_EVENT int lat_t_blob_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 8u) != 0;
 }
 
-static inline void lat_t_blob(const void *data, uint32_t data_count)
+LAT_I_APART void lat_i_built_t_blob(unsigned lat_on, const void *data, uint32_t data_count)
 {
-    LAT_SITE(lat_schema_tests, 8u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_bytes(&lat_build, data, data_count);
     lat_i_build_emit(&lat_schema_tests, lat_on, 8u, &lat_build);
 }
 
+LAT_EVENT void lat_t_blob(const void *data, uint32_t data_count)
+{
+    LAT_SITE(lat_schema_tests, 8u, lat_on);
+    lat_i_built_t_blob(lat_on, data, data_count);
+}
+
 /* MIXED: every kind of field */
-static inline int lat_t_mixed_enabled(void)
+LAT_EVENT int lat_t_mixed_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 9u) != 0;
 }
 
-static inline void lat_t_mixed(uint8_t a, int16_t b, uint32_t c, int64_t d, float e, double f, bool g, const char *h, const uint16_t *i, const int32_t *j, uint32_t j_count, const void *k, uint32_t k_count, enum lat_enum_t_mixed_l l)
+LAT_I_APART void lat_i_built_t_mixed(unsigned lat_on, uint8_t a, int16_t b, uint32_t c, int64_t d, float e, double f, bool g, const char *h, const uint16_t *i, const int32_t *j, uint32_t j_count, const void *k, uint32_t k_count, enum lat_enum_t_mixed_l l)
 {
-    LAT_SITE(lat_schema_tests, 9u, lat_on);
     struct lat_i_build lat_build;
     lat_i_build_init(&lat_build);
     lat_i_put_u8(&lat_build, a);
@@ -224,13 +230,19 @@ static inline void lat_t_mixed(uint8_t a, int16_t b, uint32_t c, int64_t d, floa
     lat_i_build_emit(&lat_schema_tests, lat_on, 9u, &lat_build);
 }
 
+LAT_EVENT void lat_t_mixed(uint8_t a, int16_t b, uint32_t c, int64_t d, float e, double f, bool g, const char *h, const uint16_t *i, const int32_t *j, uint32_t j_count, const void *k, uint32_t k_count, enum lat_enum_t_mixed_l l)
+{
+    LAT_SITE(lat_schema_tests, 9u, lat_on);
+    lat_i_built_t_mixed(lat_on, a, b, c, d, e, f, g, h, i, j, j_count, k, k_count, l);
+}
+
 /* HANDLER: from a signal handler */
-static inline int lat_t_handler_enabled(void)
+LAT_EVENT int lat_t_handler_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 10u) != 0;
 }
 
-static inline void lat_t_handler(uint64_t value)
+LAT_EVENT void lat_t_handler(uint64_t value)
 {
     LAT_SITE(lat_schema_tests, 10u, lat_on);
     lat_i_emit1(&lat_schema_tests, lat_on, 10u, 8u,
@@ -240,12 +252,12 @@ static inline void lat_t_handler(uint64_t value)
 /* other: Something else to switch */
 
 /* FIRST: first */
-static inline int lat_other_first_enabled(void)
+LAT_EVENT int lat_other_first_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 11u) != 0;
 }
 
-static inline void lat_other_first(uint32_t value)
+LAT_EVENT void lat_other_first(uint32_t value)
 {
     LAT_SITE(lat_schema_tests, 11u, lat_on);
     lat_i_emit1(&lat_schema_tests, lat_on, 11u, 4u,
@@ -253,12 +265,12 @@ static inline void lat_other_first(uint32_t value)
 }
 
 /* SECOND: second */
-static inline int lat_other_second_enabled(void)
+LAT_EVENT int lat_other_second_enabled(void)
 {
     return lat_i_on(&lat_schema_tests, 12u) != 0;
 }
 
-static inline void lat_other_second(uint32_t value)
+LAT_EVENT void lat_other_second(uint32_t value)
 {
     LAT_SITE(lat_schema_tests, 12u, lat_on);
     lat_i_emit1(&lat_schema_tests, lat_on, 12u, 4u,

@@ -23,6 +23,9 @@ struct lat_schema {
     __attribute__((weak, visibility("hidden"))) struct lat_schema lat_schema_##ident = {      \
         (count), (hash), (name), (text), (text_bytes)};
 
+#define LAT_EVENT static inline
+#define LAT_I_APART static inline
+
 /* Everything is enabled; the mark 7 must arrive in the emit functions. */
 static inline unsigned lat_i_on(const struct lat_schema *schema, uint32_t index)
 {
@@ -146,5 +149,14 @@ static inline void lat_i_build_emit(const struct lat_schema *schema, unsigned on
     (void)schema;
     lat_test_show(on, index, build->bytes, build->used);
 }
+#define lat_i_emit_string(schema, on, index, prefix_bytes, text, ...)                         \
+    do {                                                                                      \
+        const uint64_t prefix[] = {__VA_ARGS__};                                              \
+        struct lat_i_build test_build;                                                        \
+        lat_i_build_init(&test_build);                                                        \
+        lat_test_put(&test_build, prefix, prefix_bytes, 1);                                   \
+        lat_i_put_string(&test_build, text);                                                  \
+        lat_i_build_emit(schema, on, index, &test_build);                                     \
+    } while (0)
 
 #endif
