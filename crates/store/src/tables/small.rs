@@ -145,7 +145,8 @@ impl Small {
                     "clock_relation",
                     Word,
                     "",
-                    "to the first: `reference`, `same`, `exchange`, `messages`, `epoch`, `origin`, `unrelated`",
+                    "to the first: `reference`, `same`, `exchange`, `messages`, `epoch`, `origin`, \
+                     `unrelated`",
                 ),
                 ("clock_offset", Int, "ns", "zero of the clock since 1970; null: not known"),
                 ("clock_error", Int, "ns", "its times may be off the first's; null: by any"),
