@@ -73,8 +73,8 @@ int main(void) {
 }
 "#;
 
-/// Three functions, the first and the last at the same address one after the other, as a just-in-time compiler
-/// writes them down: `push rbp; mov rbp, rsp; dec rdi; jnz; pop rbp; ret` [SDM volume 2].
+/// Three functions, the first and the last at the same address one after the other, as a just-in-time
+/// compiler writes them down: `push rbp; mov rbp, rsp; dec rdi; jnz; pop rbp; ret` [SDM volume 2].
 const JITDUMP: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -94,7 +94,7 @@ static void load(char *at, const char *name, uint64_t number) {
     uint64_t time = now(CLOCK_MONOTONIC), address = (uint64_t)at;
     struct { uint32_t kind, bytes; uint64_t time, address, count, at; uint32_t line, more; char name[8]; }
         lines = {2, sizeof lines, time, address, 1, address, 10 + number, 0, "made.js"};
-    struct { uint32_t kind, bytes; uint64_t time; uint32_t pid, tid; uint64_t in_memory, address, size, number; }
+    struct { uint32_t kind, bytes; uint64_t time; uint32_t pid, tid; uint64_t mapped, address, size, number; }
         load = {0, sizeof load + strlen(name) + 1 + sizeof code, time, getpid(), getpid(), address, address,
                 sizeof code, number};
     memcpy(at, code, sizeof code);

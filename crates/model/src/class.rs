@@ -149,7 +149,8 @@ impl Trace {
         scope.is_some_and(|(_, value)| value.as_text() == Some(SCOPE_PROGRAMS))
     }
 
-    /// By how many nanoseconds times of this kind of stream are ahead of `CLOCK_MONOTONIC`, where that is known.
+    /// By how many nanoseconds times of this kind of stream are ahead of `CLOCK_MONOTONIC`, where that is
+    /// known.
     #[must_use]
     pub fn monotonic_offset_ns(&self, stream_class: u32) -> Option<i64> {
         let clock = self.stream_classes.get(stream_class as usize)?.clock?;

@@ -85,8 +85,8 @@ pub struct JitFunction<'j> {
 
 /// The functions of one process.
 ///
-/// Memory: that of the names, 40 bytes a function and 16 a line, less than the file. A lookup takes logarithmic
-/// time where times do not go back; where one does, all changes up to it are applied again.
+/// Memory: that of the names, 40 bytes a function and 16 a line, less than the file. A lookup takes
+/// logarithmic time where times do not go back; where one does, all changes up to it are applied again.
 #[derive(Debug, Clone, Default)]
 pub struct JitDump {
     compiled: Vec<Compiled>,
@@ -95,8 +95,9 @@ pub struct JitDump {
     /// In the order of time.
     changes: Vec<Change>,
     is_monotonic: bool,
-    /// What is in memory after so many changes.
+    /// How many changes `present` contains.
     applied: usize,
+    /// What is in memory after these.
     present: BTreeMap<u64, Mapping>,
 }
 

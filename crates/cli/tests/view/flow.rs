@@ -22,8 +22,8 @@ fn rows_of(open: &Value, kind: &str) -> Option<(Value, Vec<Value>)> {
     })
 }
 
-/// What a row has, each at its time. A window in which a pixel has more than one thing is asked in halves: how
-/// close two samples come depends on the machine.
+/// What a row has, each at its time. A window in which a pixel has more than one thing is asked in halves:
+/// how close two samples come depends on the machine.
 fn things(
     page: &mut Page,
     lane: &Value,
