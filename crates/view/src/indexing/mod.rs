@@ -20,10 +20,11 @@ use std::io::{self, Write};
 
 use lateralis_lanes::{Builder, FlowLane, Gathers, PointRef, Spool};
 use lateralis_model::{Damage, Event, Interval, LossCause, Source, Writer};
-use lateralis_semantics::{Deriver, Extent};
+use lateralis_semantics::Deriver;
 use lateralis_store::Recording;
 use lateralis_store::facts::{At, Fact, Facts, Owner};
 use lateralis_store::flow::timeline::Timeline;
+use lateralis_units::Nanos;
 
 pub use derived::UNKNOWN_STATE;
 use derived::{Counts, Drawing, Seen};
@@ -65,10 +66,8 @@ pub fn index(
     let mut events = recording.source.events();
     let mut told: Vec<(At, Fact)> = Vec::new();
     let mut count = 0u64;
-    let mut extent = Extent::default();
     while let Some(event) = events.next_event() {
         told.clear();
-        extent.add_events(event.time, event.time);
         let at = facts.of(&event, |at, fact| told.push((*at, fact)));
         indexing.event(&event, &at, &told, &facts);
         count += 1;
@@ -79,7 +78,7 @@ pub fn index(
     let damage = recording.all_damage(events.damage());
     drop(events);
     progress(count, 1.0);
-    indexing.finish((recording, flow), &facts, (extent, &damage), identity, out)
+    indexing.finish((recording, flow), &facts, &damage, identity, out)
 }
 
 /// How far a time is from the begin to the end.
@@ -211,14 +210,15 @@ impl Indexing<Builder> {
         mut self,
         (recording, flow): (&Recording, Option<&Timeline<'_>>),
         facts: &Facts,
-        (events, damage): (Extent, &[Damage]),
+        damage: &[Damage],
         identity: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let ended = self.deriver.ended(events.end());
-        // Events that are not drawn are part of the recording as well.
-        for time in events.begin().into_iter().chain(ended) {
-            self.builder.reach(time.0);
+        let last = self.builder.extent().map(|(_, last)| Nanos(last));
+        // Complete spans may end after the last event.
+        let ended = self.deriver.ended(last);
+        if let Some(ended) = ended {
+            self.builder.reach(ended.0);
         }
         let Self { lists, builder, counts, ran, deriver, .. } = &mut self;
         let nobody = (PointRef::default(), NOBODY);
