@@ -126,7 +126,7 @@ impl Table {
     }
 }
 
-/// A text in lines of at most so many characters, cut at blanks; a longer word has a line of its own.
+/// A text in lines of at most this number of characters, cut at blanks; a longer word has a line of its own.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
