@@ -82,7 +82,7 @@ pub const EXTENT: &str = "lateralis_extent";
 /// as well, and are not in it.
 pub const EXTENT_PART: &str = "part";
 
-/// Name of the entry of the environment that relates its time line to the clock of other files: nanoseconds
+/// Name of the entry of the environment that relates its timeline to the clock of other files: nanoseconds
 /// by which its times are ahead of `CLOCK_MONOTONIC`, read when the recording began.
 pub const MONOTONIC_OFFSET: &str = "lateralis_monotonic_offset_ns";
 

@@ -29,7 +29,7 @@ pub struct Clock {
     /// Whether the time line begins at 1970-01-01T00:00:00Z by the producer's
     /// own word.
     pub unix_epoch: bool,
-    /// The origin of its time line, if that is another one with an identity.
+    /// The origin of its timeline, if that is another one with an identity.
     pub origin: Option<ClockOrigin>,
     /// Uncertainty in ticks, 0 where nothing was said.
     pub precision: u64,
