@@ -6,10 +6,11 @@
 //! compared with it. The same file names the sources that may open files, read
 //! clocks or start threads; all others get bytes and times as arguments.
 
+use crate::rust;
 use crate::steps::{Outcome, Step};
 use crate::workspace;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Edges and system access are as allowed.
@@ -30,7 +31,45 @@ fn run() -> Outcome {
         Ok(complaints) => Outcome::of(complaints),
         Err(error) => Outcome::fail(error),
     });
+    outcome.add(match built_twice() {
+        Ok(complaints) => Outcome::of(complaints),
+        Err(error) => Outcome::fail(error),
+    });
     outcome
+}
+
+/// Libraries that `lat` and the tests want with other features. Each of them, and all that is above it,
+/// would be compiled once for `lat` and once more for the tests.
+fn built_twice() -> Result<Vec<String>, String> {
+    let of_lat = chosen_features(&["--package", "lateralis-cli", "--edges", "normal,build"])?;
+    let of_tests = chosen_features(&["--workspace", "--edges", "normal,build,dev"])?;
+    Ok(of_lat
+        .difference(&of_tests)
+        .map(|library| {
+            format!(
+                "layers: {library}: `lat` takes other features than tests do, so it is compiled twice: \
+                 choose theirs in crates/cli/Cargo.toml"
+            )
+        })
+        .collect())
+}
+
+/// Third-party packages of a tree of dependencies, each with the features chosen for it.
+fn chosen_features(of: &[&str]) -> Result<BTreeSet<String>, String> {
+    let output = rust::cargo(&["tree", "--locked", "--prefix", "none", "--format", "{p} {f}"])
+        .args(of)
+        .current_dir(workspace::root())
+        .output()
+        .map_err(|error| format!("cargo tree: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo tree failed: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    // A package that was listed before ends with ` (*)`; ours have a path, and are compiled twice anyway.
+    Ok(String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)").trim().to_string())
+        .filter(|line| !line.is_empty() && !line.contains(" ("))
+        .collect())
 }
 
 fn read() -> Result<BTreeMap<String, Lists>, String> {

@@ -129,8 +129,10 @@ impl Progress {
     }
 }
 
-/// Processor time that a group which only waits may use in [`IDLE_LIMIT`]: 2 s, at 100 ticks a second
-/// (`sysconf(_SC_CLK_TCK)` on every Linux).
+/// `sysconf(_SC_CLK_TCK)` on every Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Processor time that a group which only waits may use in [`IDLE_LIMIT`]: 2 s.
 const TICKS_OF_WAITING: u64 = 200;
 
 /// Processor time of all descendants of a process that are alive, with that of their children that have
@@ -163,6 +165,12 @@ fn cpu_ticks_below(ancestor: u32) -> u64 {
         false
     };
     parents.iter().filter(|(process, _)| is_below(**process)).map(|(_, (_, ticks))| ticks).sum()
+}
+
+/// Processor time of this process and of its children that have ended, in seconds.
+pub fn cpu_time_s() -> f64 {
+    let ticks = fs::read_to_string("/proc/self/stat").ok().as_deref().and_then(of_stat);
+    ticks.map_or(0, |(_, ticks)| ticks) as f64 / TICKS_PER_SECOND
 }
 
 /// Parent and processor time of a line of proc_pid_stat(5); the name, in parentheses, may hold anything.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Running steps one after the other and adding up how they came out.
 
+use crate::process;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -67,10 +68,12 @@ pub fn run(steps: &[Step]) -> ExitCode {
     let begin = Instant::now();
     let mut total = Outcome::default();
     for step in steps {
-        let begin = Instant::now();
+        let (begin, cpu_begin_s) = (Instant::now(), process::cpu_time_s());
         let outcome = (step.run)();
         let seconds = begin.elapsed().as_secs_f64();
-        println!("{:<10} {seconds:>7.1} s   {}", step.name, outcome.counts());
+        // With the wall time it says whether a step waits or computes, and on how many processors.
+        let cpu_s = process::cpu_time_s() - cpu_begin_s;
+        println!("{:<17} {seconds:>7.1} s  CPU {cpu_s:>7.1} s   {}", step.name, outcome.counts());
         total.add(outcome);
     }
     if !total.skipped.is_empty() {
