@@ -54,7 +54,7 @@ fn built_twice() -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Third-party packages of a tree of dependencies, each with the features chosen for it.
+/// Packages of a tree of dependencies, each with the features chosen for it.
 fn chosen_features(of: &[&str]) -> Result<BTreeSet<String>, String> {
     let output = rust::cargo(&["tree", "--locked", "--prefix", "none", "--format", "{p} {f}"])
         .args(of)
@@ -64,11 +64,11 @@ fn chosen_features(of: &[&str]) -> Result<BTreeSet<String>, String> {
     if !output.status.success() {
         return Err(format!("cargo tree failed: {}", String::from_utf8_lossy(&output.stderr)));
     }
-    // A package that was listed before ends with ` (*)`; ours have a path, and are compiled twice anyway.
+    // A package that was listed before ends with ` (*)`.
     Ok(String::from_utf8_lossy(&output.stdout)
         .lines()
         .map(|line| line.trim_end_matches(" (*)").trim().to_string())
-        .filter(|line| !line.is_empty() && !line.contains(" ("))
+        .filter(|line| !line.is_empty())
         .collect())
 }
 

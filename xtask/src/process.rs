@@ -19,6 +19,9 @@ const SILENT_LIMIT: Duration = Duration::from_secs(45 * 60);
 /// Progress is looked for this often, as it reads a file of every process.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Variables that cargo sets for the program that it runs.
+const OF_XTASK: [&[u8]; 2] = [b"CARGO_PKG_", b"CARGO_MANIFEST_"];
+
 /// What a finished program printed and returned.
 pub struct Finished {
     /// Standard output and error together, in the order in which they came.
@@ -52,6 +55,13 @@ pub fn run(command: &mut Command, log_name: &str) -> Result<Finished, String> {
     let file = File::create(&log).map_err(describe)?;
     let twin = file.try_clone().map_err(describe)?;
     let name = command.get_program().to_string_lossy().into_owned();
+    // What cargo says of xtask itself. The build script of a library that reads it would run again, and
+    // everything above it be built again, after each command that is not run by xtask.
+    for (variable, _) in std::env::vars_os() {
+        if OF_XTASK.iter().any(|prefix| variable.as_encoded_bytes().starts_with(prefix)) {
+            command.env_remove(variable);
+        }
+    }
     command.stdin(Stdio::null()).stdout(file).stderr(twin).process_group(0);
     if command.get_current_dir().is_none() {
         command.current_dir(workspace::root());
