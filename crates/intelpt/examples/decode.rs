@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use lateralis_intelpt::Block;
+use lateralis_intelpt::errata::Errata;
 use lateralis_intelpt::flow::{Event, Flow, Sink};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::segments::{Segment, segments};
@@ -62,7 +63,7 @@ impl Sink for Blocks {
 
 /// Counts by several threads, each of which learns the code for itself.
 fn in_parallel(image: &Sections<'_>, packets: &[u8], threads: usize) -> Counter {
-    let all: Vec<Segment> = segments(packets, SEGMENT_BYTES);
+    let all: Vec<Segment> = segments(packets, SEGMENT_BYTES, Errata::NONE);
     // Only hands out numbers: nothing is read by way of it.
     let next = AtomicUsize::new(0);
     let work = || {

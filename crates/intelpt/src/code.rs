@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 use iced_x86::{
-    Code as Opcode, Decoder, DecoderOptions, DefaultSpecializedFormatterTraitOptions, FlowControl,
-    Instruction, Mnemonic, SpecializedFormatter,
+    Code as Opcode, CodeSize, Decoder, DecoderOptions, DefaultSpecializedFormatterTraitOptions,
+    FlowControl, Instruction, Mnemonic, OpKind, Register, SpecializedFormatter,
 };
 
 use crate::image::{INSTRUCTION_BYTES, Image, fetch};
@@ -109,9 +109,47 @@ pub struct Branch {
 /// What an instruction does with the flow; `None` where the bytes are none.
 #[must_use]
 pub fn branch(bytes: &[u8], ip: u64, mode: Mode) -> Option<Branch> {
-    let instruction = Decoder::with_ip(mode.bits(), bytes, ip, DecoderOptions::NONE).decode();
+    let instruction = decode(bytes, ip, mode);
     let (ends, target) = (kind(&instruction), instruction.near_branch_target());
     (!instruction.is_invalid()).then(|| Branch { ends, next: instruction.next_ip(), target })
+}
+
+/// What an instruction does that matters only to some packets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Effect {
+    /// Changes the address space.
+    WritesCr3,
+    /// Enters a virtual machine.
+    VmEntry,
+}
+
+/// JMPABS: REX2 with all its bits 0, and the opcode of a MOV whose address is now the target
+/// [Intel APX architecture specification, JMPABS]. It is direct, and has a TIP all the same.
+const JMPABS: [u8; 3] = [0xd5, 0x00, 0xa1];
+/// These three bytes and eight of the target.
+const JMPABS_BYTES: usize = 11;
+
+/// The instruction that bytes begin with; an invalid one where they are none.
+fn decode(bytes: &[u8], ip: u64, mode: Mode) -> Instruction {
+    let instruction = Decoder::with_ip(mode.bits(), bytes, ip, DecoderOptions::NONE).decode();
+    // The library does not know it.
+    if instruction.is_invalid()
+        && mode == Mode::Bits64
+        && bytes.starts_with(&JMPABS)
+        && let Some(target) = bytes.get(JMPABS.len()..JMPABS_BYTES)
+    {
+        let target = target.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        let mut jump = Instruction::default();
+        jump.set_code(Opcode::Jmp_rel32_64);
+        jump.set_op0_kind(OpKind::NearBranch64);
+        jump.set_near_branch64(target);
+        // No other instruction in 64-bit mode says this of itself: how `kind` knows it.
+        jump.set_code_size(CodeSize::Code32);
+        jump.set_len(JMPABS_BYTES);
+        jump.set_next_ip(ip.wrapping_add(JMPABS_BYTES as u64));
+        return jump;
+    }
+    instruction
 }
 
 /// A block, and where the processor goes from it.
@@ -235,11 +273,23 @@ impl<'i, I: Image> Code<'i, I> {
         found
     }
 
+    /// Whether the instruction at an address does this.
+    pub fn has(&self, ip: u64, mode: Mode, effect: Effect) -> bool {
+        self.instruction(ip, mode).is_some_and(|instruction| match effect {
+            Effect::WritesCr3 => {
+                instruction.mnemonic() == Mnemonic::Mov
+                    && instruction.op0_register() == Register::CR3
+            }
+            Effect::VmEntry => {
+                matches!(instruction.mnemonic(), Mnemonic::Vmlaunch | Mnemonic::Vmresume)
+            }
+        })
+    }
+
     /// The instruction at an address.
     pub fn instruction(&self, ip: u64, mode: Mode) -> Option<Instruction> {
         let image = self.images.get(self.space as usize)?;
-        let decoded =
-            |bytes| Decoder::with_ip(mode.bits(), bytes, ip, DecoderOptions::NONE).decode();
+        let decoded = |bytes| decode(bytes, ip, mode);
         // Mostly it lies in one piece.
         let whole = image.bytes_at(ip).and_then(|bytes| bytes.get(..INSTRUCTION_BYTES));
         let instruction = match whole {
@@ -279,9 +329,7 @@ pub fn instructions(image: &impl Image, block: &Block, mut each: impl FnMut(u64,
     let mut ip = block.ip;
     for _ in 0..block.count {
         let (bytes, count) = fetch(image, ip);
-        let bits = block.mode.bits();
-        let mut decoder = Decoder::with_ip(bits, &bytes[..count], ip, DecoderOptions::NONE);
-        let instruction = decoder.decode();
+        let instruction = decode(bytes.get(..count).unwrap_or_default(), ip, block.mode);
         if instruction.is_invalid() {
             return;
         }
@@ -312,6 +360,12 @@ pub fn is_mnemonic(name: &str) -> bool {
 fn kind(instruction: &Instruction) -> Ends {
     match instruction.flow_control() {
         FlowControl::UnconditionalBranch if instruction.is_jmp_far() => Ends::Far,
+        FlowControl::UnconditionalBranch
+            if instruction.code() == Opcode::Jmp_rel32_64
+                && instruction.code_size() == CodeSize::Code32 =>
+        {
+            Ends::IndirectJump
+        }
         FlowControl::UnconditionalBranch => Ends::Jump,
         FlowControl::ConditionalBranch => Ends::Conditional,
         FlowControl::Call if instruction.is_call_near() => Ends::Call,

@@ -8,13 +8,16 @@
 //! What contradicts itself, is lost or cut ends in a [`Gap`]: nothing is said from there on until a packet
 //! says where the processor is, TIP.PGE or the next PSB.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::code::{Block, Code, Ends, Mode};
+use crate::code::{Block, Code, Effect, Ends, Mode};
+use crate::errata::Errata;
 use crate::image::Image;
 use crate::long_paths::{self, LongPath, eight_full};
 use crate::packet::{
-    At, Error, IpBytes, Packet, Packets, Tnt, clock, is_short_tnt, is_tip, synced, tip,
+    At, Error, IpBytes, MODE_TSX_ABORT, Packet, Packets, TRIG_IP, Tnt, clock, is_short_tnt, is_tip,
+    synced, tip,
 };
 use crate::paths::{Found, OUTCOMES_MAX, Step, TO_INDIRECT};
 use crate::segments::Segment;
@@ -24,6 +27,12 @@ const CALLS: usize = 64;
 /// Blocks that may follow each other without a packet: more is an endless loop, which would have been left by
 /// an event of which the packet is missing.
 const WITHOUT_PACKET_MAX: u32 = 1 << 16;
+
+/// Packets that are looked at before one must have said what is asked; a PSB+ with its clocks has some 15.
+const AHEAD_MAX: usize = 256;
+/// Instructions that may lie between a branch and an abort of the transaction that it is in, without a packet:
+/// with BDM64 more than these are not looked at (libipt, `bdm64_max_steps`).
+const TO_ABORT_MAX: u32 = 0x100;
 
 /// Why nothing is known of what was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +199,9 @@ pub struct Flow<'i, I> {
     code: Code<'i, I>,
     /// Only a test goes without.
     uses_paths: bool,
+    errata: Errata,
+    /// Addresses that were traced; empty: all.
+    filter: Vec<Range<u64>>,
 }
 
 /// Where a decoder is between two packets of a stream. It belongs to the [`Flow`] that it was used with.
@@ -202,6 +214,8 @@ pub struct State {
     at: Option<u32>,
     is_after_overflow: bool,
     is_fup_bound: bool,
+    is_abort: bool,
+    is_lost: bool,
     /// Where the last PSB was.
     psb: Option<usize>,
 }
@@ -224,6 +238,8 @@ impl State {
             at: None,
             is_after_overflow: false,
             is_fup_bound: false,
+            is_abort: false,
+            is_lost: false,
             psb: None,
         }
     }
@@ -244,7 +260,25 @@ impl<'i, I: Image> Flow<'i, I> {
     /// Of several address spaces; the kernel's half of all of them is taken to be the same. The first is the
     /// one that is looked at until [`Self::enter`] says otherwise.
     pub fn of_spaces(images: &'i [I]) -> Self {
-        Self { code: Code::new(images), uses_paths: true }
+        Self {
+            code: Code::new(images),
+            uses_paths: true,
+            errata: Errata::default(),
+            filter: Vec::new(),
+        }
+    }
+
+    /// Of a processor with these errata.
+    #[must_use]
+    pub fn with_errata(self, errata: Errata) -> Self {
+        Self { errata, ..self }
+    }
+
+    /// Of a processor that traced only these addresses. A processor with SKL014 does not say where it left
+    /// them; other decoding does not need them.
+    #[must_use]
+    pub fn with_filter(self, filter: Vec<Range<u64>>) -> Self {
+        Self { filter, ..self }
     }
 
     /// What is decoded from now on is of the address space with this number.
@@ -269,11 +303,15 @@ impl<'i, I: Image> Flow<'i, I> {
         part: Range<usize>,
         sink: &mut impl Sink,
     ) {
-        let mut packets = Packets::new(bytes.get(..part.end).unwrap_or(bytes));
+        let of_part = bytes.get(..part.end).unwrap_or(bytes);
+        let mut packets = Packets::new(of_part).with_errata(self.errata);
         packets.go_behind(part.start);
         let mut walk = Walk {
             code: &mut self.code,
             uses_paths: self.uses_paths,
+            errata: self.errata,
+            filter: &self.filter,
+            bytes,
             packets,
             peeked: None,
             position: part.start,
@@ -284,6 +322,8 @@ impl<'i, I: Image> Flow<'i, I> {
             at: state.at,
             is_after_overflow: state.is_after_overflow,
             is_fup_bound: state.is_fup_bound,
+            is_abort: state.is_abort,
+            is_lost: state.is_lost,
             psb: state.psb,
             without_packet: 0,
             sink,
@@ -297,6 +337,8 @@ impl<'i, I: Image> Flow<'i, I> {
             at: walk.at,
             is_after_overflow: walk.is_after_overflow,
             is_fup_bound: walk.is_fup_bound,
+            is_abort: walk.is_abort,
+            is_lost: walk.is_lost,
             psb: walk.psb,
         };
     }
@@ -351,6 +393,10 @@ impl Sink for Muted {
 struct Walk<'w, 'i, 'b, I, S> {
     code: &'w mut Code<'i, I>,
     uses_paths: bool,
+    errata: Errata,
+    filter: &'w [Range<u64>],
+    /// All that is there, also behind the part that is decoded.
+    bytes: &'b [u8],
     packets: Packets<'b>,
     peeked: Option<Next>,
     /// Of the packet that was read last.
@@ -365,6 +411,10 @@ struct Walk<'w, 'i, 'b, I, S> {
     is_after_overflow: bool,
     /// Whether the next FUP says where the packet before it was made, and nothing else.
     is_fup_bound: bool,
+    /// Whether the next FUP says where a transaction was aborted.
+    is_abort: bool,
+    /// Whether code is executed whose place was lost, so that the next FUP says where.
+    is_lost: bool,
     /// Where the last PSB was.
     psb: Option<usize>,
     without_packet: u32,
@@ -426,7 +476,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         let (bytes, begin) = self.packets.rest();
         // Only blocks of which paths are asked have a row.
         let is_asked = |first: &u8| is_short_tnt(*first) || is_tip(*first);
-        if !bytes.first().is_some_and(is_asked) && clock(bytes).is_none() {
+        if !bytes.first().is_some_and(is_asked) && clock(bytes, self.errata).is_none() {
             return false;
         }
         if self.code.paths.is_full() {
@@ -470,7 +520,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 self.last_ip = to;
                 last = at;
                 size
-            } else if let Some((packet, size)) = clock(&bytes[at..]) {
+            } else if let Some((packet, size)) = clock(&bytes[at..], self.errata) {
                 last = at;
                 at += size;
                 if let Some(packet) = packet {
@@ -738,22 +788,67 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             Next::End => return false,
             Next::Psb => self.psb(None),
             Next::Enable(Some(ip)) => {
+                self.is_not_traced();
                 self.calls.clear();
-                self.is_after_overflow = false;
                 self.sink.event(self.position, Event::Enabled(ip));
                 self.at = Some(self.code.at(ip, self.mode));
             }
             // Where the processor was when packets could be made again.
             Next::Fup(Some(ip)) if self.is_after_overflow => {
                 self.is_after_overflow = false;
-                self.sink.event(self.position, Event::Synced(ip));
-                self.at = Some(self.code.at(ip, self.mode));
+                let is_there = !self.errata.apl12
+                    || self.looks_ahead(self.packets.position(), |packet| match packet {
+                        Packet::TipPge(_) | Packet::Psb | Packet::TraceStop => Some(false),
+                        Packet::TntShort(_)
+                        | Packet::TntLong(_)
+                        | Packet::Tip(_)
+                        | Packet::TipPgd(_)
+                        | Packet::Ovf => Some(true),
+                        _ => None,
+                    }) != Some(false);
+                (self.is_fup_bound, self.is_abort) = (false, false);
+                if is_there {
+                    self.begin_at(ip);
+                }
+            }
+            // Code goes on to be executed, and all outcomes of branches before a FUP came before it.
+            Next::Fup(Some(ip)) if self.is_lost => {
+                self.begin_at(ip);
+                self.happened_at(ip);
+            }
+            // The FUP that belongs here is missing, and this is where the processor is.
+            Next::Tip(Some(ip)) if self.is_after_overflow && self.errata.skd010 => {
+                self.is_after_overflow = false;
+                self.begin_at(ip);
             }
             Next::Overflow => self.gap_of_overflow(),
             Next::Malformed(error) => self.gap(GapCause::Malformed(error)),
-            Next::Tnt(_) | Next::Tip(_) | Next::Enable(None) | Next::Disable(_) | Next::Fup(_) => {}
+            Next::Disable(_) => self.is_not_traced(),
+            // Of which branch its outcomes are is not known.
+            Next::Tnt(_) if self.errata.skd010 => self.is_after_overflow = false,
+            Next::Fup(_) => (self.is_fup_bound, self.is_abort) = (false, false),
+            Next::Tnt(_) | Next::Tip(_) | Next::Enable(None) => {}
         }
         true
+    }
+
+    fn begin_at(&mut self, ip: u64) {
+        self.is_lost = false;
+        self.sink.event(self.position, Event::Synced(ip));
+        self.at = Some(self.code.at(ip, self.mode));
+    }
+
+    /// Tracing is disabled: nothing is lost any more.
+    fn is_not_traced(&mut self) {
+        (self.is_after_overflow, self.is_lost) = (false, false);
+        (self.is_fup_bound, self.is_abort) = (false, false);
+    }
+
+    /// What the first packet from a position on that says it says, if one does.
+    fn looks_ahead(&self, from: usize, says: impl Fn(&Packet) -> Option<bool>) -> Option<bool> {
+        let mut packets = Packets::new(self.bytes).with_errata(self.errata);
+        packets.go_behind(from);
+        packets.map_while(Result::ok).take(AHEAD_MAX).find_map(|found| says(&found.packet))
     }
 
     /// Executes a block; its branch takes a packet where it needs one.
@@ -787,25 +882,26 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                     None => self.contradiction(&block),
                 }
             }
-            Ends::Return | Ends::IndirectJump | Ends::IndirectCall | Ends::Far => match self.peek()
-            {
-                Next::Tip(to) => {
-                    self.take();
-                    self.sink.block(&block);
-                    match block.ends {
-                        // The processor forgets what it remembered when a return went elsewhere; real traces
-                        // have no compressed return to an older call behind one.
-                        Ends::Return => self.calls.clear(),
-                        Ends::IndirectCall => {
-                            let caller = self.code.next(run);
-                            self.calls.push(caller);
+            Ends::Return | Ends::IndirectJump | Ends::IndirectCall | Ends::Far => {
+                match self.peek_behind_tnt(block.ends) {
+                    Next::Tip(to) => {
+                        self.take();
+                        self.sink.block(&block);
+                        match block.ends {
+                            // The processor forgets what it remembered when a return went elsewhere; real traces
+                            // have no compressed return to an older call behind one.
+                            Ends::Return => self.calls.clear(),
+                            Ends::IndirectCall => {
+                                let caller = self.code.next(run);
+                                self.calls.push(caller);
+                            }
+                            _ => {}
                         }
-                        _ => {}
+                        self.goes_to(to, block.last);
                     }
-                    self.goes_to(to, block.last);
+                    _ => self.contradiction(&block),
                 }
-                _ => self.contradiction(&block),
-            },
+            }
             Ends::NoCode => {
                 if block.count > 0 {
                     self.sink.block(&block);
@@ -814,6 +910,19 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 self.gap(GapCause::NoCode(ip));
             }
         }
+    }
+
+    /// The packet that says where an indirect branch leads. Outcomes of branches behind it may come before it
+    /// [SDM volume 3, "Deferred TIPs"].
+    fn peek_behind_tnt(&mut self, ends: Ends) -> Next {
+        if self.tnt.len == 0
+            && ends != Ends::Return
+            && let Next::Tnt(tnt) = self.peek()
+        {
+            self.take();
+            self.tnt = tnt;
+        }
+        self.peek()
     }
 
     /// Behind a block that needs no packet.
@@ -860,11 +969,24 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
     /// Something happened at an address, which may be some way along the code.
     fn fup(&mut self, run: u32, ip: u64) {
         self.take();
-        let is_bound = core::mem::take(&mut self.is_fup_bound);
-        if !self.walk_to(run, ip) {
-            return;
+        if self.is_abort && self.errata.bdm64 && !self.reaches(run, ip) {
+            // The branch before led here, whatever its outcome says.
+            self.at = Some(self.code.at(ip, self.mode));
+        } else {
+            let (is_bound, is_abort) = (self.is_fup_bound, self.is_abort);
+            if !self.walk_to(run, ip) {
+                // What led here is not known, but this is where the processor is.
+                (self.is_fup_bound, self.is_abort) = (is_bound, is_abort);
+                self.begin_at(ip);
+            }
         }
-        if is_bound {
+        self.happened_at(ip);
+    }
+
+    /// What a FUP says, where the flow has come to its address.
+    fn happened_at(&mut self, ip: u64) {
+        self.is_abort = false;
+        if core::mem::take(&mut self.is_fup_bound) {
             return self.sink.event(self.position, Event::Here(ip));
         }
         match self.peek() {
@@ -875,10 +997,41 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             }
             Next::Tip(None) | Next::Disable(_) => {
                 self.take();
+                if self.errata.skd022
+                    && let Some(entry) = self.vm_entry(ip)
+                {
+                    self.sink.block(&entry);
+                }
                 self.sink.event(self.position, Event::Disabled(Some(ip)));
                 self.at = None;
             }
             _ => self.sink.event(self.position, Event::Here(ip)),
+        }
+    }
+
+    /// The instruction at an address, if it enters a virtual machine.
+    fn vm_entry(&self, ip: u64) -> Option<Block> {
+        let block = Block { ip, last: ip, count: 1, mode: self.mode, ends: Ends::Far };
+        self.code.has(ip, self.mode, Effect::VmEntry).then_some(block)
+    }
+
+    /// Whether code leads from a block to an address without a packet.
+    fn reaches(&mut self, from: u32, ip: u64) -> bool {
+        let (mut run, mut instructions) = (from, 0);
+        loop {
+            let of = *self.code.run(run);
+            if of.block.ip == ip || self.up_to(&of.block, ip).is_some() {
+                return true;
+            }
+            instructions += of.block.count.max(1);
+            if instructions > TO_ABORT_MAX {
+                return false;
+            }
+            run = match of.block.ends {
+                Ends::Through => self.code.next(run),
+                Ends::Jump | Ends::Call => self.code.target(run),
+                _ => return false,
+            };
         }
     }
 
@@ -899,6 +1052,13 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             }
             match block.ends {
                 Ends::Through | Ends::Jump | Ends::Call => self.sink.block(&block),
+                Ends::NoCode => {
+                    if block.count > 0 {
+                        self.sink.block(&block);
+                    }
+                    self.gap(GapCause::NoCode(of.next));
+                    return false;
+                }
                 _ => break,
             }
             self.goes_on(run, block.ends);
@@ -928,11 +1088,21 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         let mut run = from;
         for _ in 0..WITHOUT_PACKET_MAX {
             let of = *self.code.run(run);
+            // Another address space is not traced, where only one is.
+            if to.is_none()
+                && let Some(before) = self.up_to_cr3(&of.block)
+            {
+                self.sink.block(&before);
+                self.at = None;
+                return self.sink.event(self.position, Event::Disabled(Some(before.last)));
+            }
             if of.block.count > 0 {
                 self.sink.block(&of.block);
             }
             let leaves = match of.block.ends {
-                Ends::Jump | Ends::Call => to == Some(of.target),
+                Ends::Jump | Ends::Call => {
+                    to == Some(of.target) || to.is_none() && self.leaves_filter(of.target)
+                }
                 Ends::Through => false,
                 Ends::NoCode => return self.gap(GapCause::NoCode(of.next)),
                 _ => true,
@@ -947,6 +1117,27 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         self.gap(GapCause::Contradiction(self.code.run(run).block.ip));
     }
 
+    /// The instructions of a block up to the first that changes CR3, if one does.
+    fn up_to_cr3(&self, block: &Block) -> Option<Block> {
+        let (mut at, mut count) = (block.ip, 0);
+        while count < block.count {
+            count += 1;
+            let next = self.code.instruction(at, block.mode)?.next_ip();
+            if self.code.has(at, block.mode, Effect::WritesCr3) {
+                return Some(Block { last: at, count, ends: Ends::Through, ..*block });
+            }
+            at = next;
+        }
+        None
+    }
+
+    /// Whether a processor with SKL014 stops tracing here without saying so.
+    fn leaves_filter(&self, target: u64) -> bool {
+        self.errata.skl014
+            && !self.filter.is_empty()
+            && !self.filter.iter().any(|traced| traced.contains(&target))
+    }
+
     /// PSB and what follows it up to PSBEND says all that is needed to begin here. `run`: where the walk is.
     fn psb(&mut self, run: Option<u32>) {
         if run.is_some() {
@@ -959,7 +1150,31 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                     self.position = start;
                     match packet {
                         Packet::PsbEnd => break,
-                        Packet::Fup(bytes) => ip = self.ip(bytes),
+                        Packet::Fup(bytes) => {
+                            ip = self.ip(bytes);
+                            // Only what may be between this FUP and a TIP.PGE right behind the PSB+.
+                            let is_enabled_later = self.errata.bdm70
+                                && self.looks_ahead(
+                                    self.packets.position(),
+                                    |packet| match packet {
+                                        Packet::TipPge(_) => Some(true),
+                                        Packet::Pad
+                                        | Packet::Tsc(_)
+                                        | Packet::Cbr(_)
+                                        | Packet::PsbEnd
+                                        | Packet::Pip { .. }
+                                        | Packet::ModeExec { .. }
+                                        | Packet::ModeTsx { .. }
+                                        | Packet::Vmcs { .. }
+                                        | Packet::Tma { .. }
+                                        | Packet::Mtc(_)
+                                        | Packet::Cyc(_)
+                                        | Packet::Mnt(_) => None,
+                                        _ => Some(false),
+                                    },
+                                ) == Some(true);
+                            ip = ip.filter(|_| !is_enabled_later);
+                        }
                         Packet::ModeExec { bits } => self.mode = Mode::of_packet(bits),
                         Packet::Ovf => return self.gap_of_overflow(),
                         // Another one begins before this was whole.
@@ -978,8 +1193,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 None => break,
             }
         }
-        self.is_after_overflow = false;
-        self.is_fup_bound = false;
+        self.is_not_traced();
         // Outcomes that were left over when the flow was lost are of no branch behind a PSB.
         self.tnt.len = 0;
         match (run, ip) {
@@ -987,14 +1201,12 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 let was_reached = self.walk_to(run, ip);
                 self.calls.clear();
                 if !was_reached {
-                    self.sink.event(self.position, Event::Synced(ip));
-                    self.at = Some(self.code.at(ip, self.mode));
+                    self.begin_at(ip);
                 }
             }
             (None, Some(ip)) => {
                 self.calls.clear();
-                self.sink.event(self.position, Event::Synced(ip));
-                self.at = Some(self.code.at(ip, self.mode));
+                self.begin_at(ip);
             }
             // Nothing is traced at the moment.
             (_, None) => {
@@ -1027,8 +1239,9 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         self.at = None;
         self.tnt.len = 0;
         self.calls.clear();
-        self.is_fup_bound = false;
-        self.is_after_overflow = false;
+        self.is_not_traced();
+        // Only what packets say is missing: where code is executed, a FUP will say.
+        self.is_lost = matches!(cause, GapCause::NoCode(_) | GapCause::Contradiction(_));
         self.without_packet = 0;
     }
 
@@ -1058,6 +1271,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
 
     fn read(&mut self) -> Next {
         use Packet as P;
+        // MODE.Exec with a FUP behind it says where interrupts were enabled or disabled.
+        let mut is_behind_mode = false;
         loop {
             let At { start, packet, .. } = match self.packets.next() {
                 Some(Ok(at)) => at,
@@ -1073,7 +1288,10 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 P::Tip(bytes) => Next::Tip(self.ip(bytes)),
                 P::TipPge(bytes) => Next::Enable(self.ip(bytes)),
                 P::TipPgd(bytes) => Next::Disable(self.ip(bytes)),
-                P::Fup(bytes) => Next::Fup(self.ip(bytes)),
+                P::Fup(bytes) => {
+                    self.is_fup_bound |= is_behind_mode;
+                    Next::Fup(self.ip(bytes))
+                }
                 P::Ovf => Next::Overflow,
                 P::Psb => {
                     self.last_ip = 0;
@@ -1083,18 +1301,24 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 P::Pad | P::PsbEnd => continue,
                 P::ModeExec { bits } => {
                     self.mode = Mode::of_packet(bits);
+                    is_behind_mode = true;
                     continue;
                 }
                 other => {
-                    let (P::Ptw4 { ip, .. }
-                    | P::Ptw8 { ip, .. }
-                    | P::ExStop { ip }
-                    | P::Bep { ip }) = other
-                    else {
-                        self.sink.event(start, Event::Packet(other));
-                        continue;
+                    self.is_fup_bound |= match other {
+                        P::Ptw4 { ip, .. }
+                        | P::Ptw8 { ip, .. }
+                        | P::ExStop { ip }
+                        | P::Bep { ip }
+                        | P::Cfe { ip, .. } => ip,
+                        P::Trig { flags, .. } => flags & TRIG_IP != 0,
+                        // The FUP of an abort is that of an interrupt.
+                        P::ModeTsx { bits } => {
+                            self.is_abort = bits & MODE_TSX_ABORT != 0;
+                            !self.is_abort
+                        }
+                        _ => false,
                     };
-                    self.is_fup_bound |= ip;
                     self.sink.event(start, Event::Packet(other));
                     continue;
                 }
@@ -1339,7 +1563,7 @@ mod tests {
         }
         for bytes_min in [1, 300] {
             let (mut in_segments, mut told) = (Flow::new(&image), Vec::new());
-            for segment in crate::segments::segments(&bytes, bytes_min) {
+            for segment in crate::segments::segments(&bytes, bytes_min, Errata::NONE) {
                 assert!(in_segments.decode_segment(&bytes, &segment, &mut told), "{segment:?}");
             }
             assert_eq!(told, expected);

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod code;
 pub mod encoder;
+pub mod errata;
 pub mod flow;
 pub mod image;
 mod long_paths;

@@ -7,6 +7,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::errata::Errata;
+
 /// The sixteen bytes at which reading can begin.
 pub const PSB: [u8; 16] = [2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82];
 
@@ -230,17 +232,24 @@ pub struct Packets<'a> {
     at: usize,
     /// In a block: whether its items are four bytes long.
     block: Option<bool>,
+    errata: Errata,
 }
 
 impl<'a> Packets<'a> {
     /// The first byte must begin a packet.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, block: None }
+        Self { bytes, at: 0, block: None, errata: Errata::default() }
     }
 
     /// Begins at the first PSB: what is before cannot be understood.
     pub fn synced(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: synced(bytes), block: None }
+        Self { at: synced(bytes), ..Self::new(bytes) }
+    }
+
+    /// Of a processor with these errata.
+    #[must_use]
+    pub fn with_errata(self, errata: Errata) -> Self {
+        Self { errata, ..self }
     }
 
     /// The bytes that come next and where they begin; nothing inside of a block.
@@ -248,6 +257,12 @@ impl<'a> Packets<'a> {
     pub(crate) fn rest(&self) -> (&'a [u8], usize) {
         let rest = self.bytes.get(self.at..).filter(|_| self.block.is_none());
         (rest.unwrap_or_default(), self.at)
+    }
+
+    /// Where the next packet begins.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.at
     }
 
     /// Goes behind so many bytes of whole packets.
@@ -261,8 +276,18 @@ impl Iterator for Packets<'_> {
     type Item = Result<At, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let start = self.at;
-        let rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
+        let mut start = self.at;
+        let mut rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
+        if self.errata.skz84 && is_wrong_tma(rest) {
+            start += TMA_BYTES_SKZ84;
+            rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
+        }
+        if self.errata.skd007 && is_replaced_ovf(rest) {
+            // Two bytes as OVF has them, behind a byte that is wrong.
+            self.at = start + 3;
+            self.block = None;
+            return Some(Ok(At { start, end: self.at, packet: Packet::Ovf }));
+        }
         let mut reader = Reader { bytes: rest, at: 0 };
         match decode(&mut reader, self.block) {
             Ok(packet) => {
@@ -278,6 +303,33 @@ impl Iterator for Packets<'_> {
         }
     }
 }
+
+/// Bytes of a TMA packet with reserved bits set, as processors with SKZ84 generate them: one more than a right
+/// one has (libipt, `pt_pkt_decode_tma`).
+const TMA_BYTES_SKZ84: usize = 8;
+
+fn is_wrong_tma(bytes: &[u8]) -> bool {
+    matches!(bytes, [2, 0x73, ..]) && bytes.len() >= TMA_BYTES_SKZ84 && {
+        let mut reader = Reader { bytes, at: 0 };
+        decode(&mut reader, None) == Err(Cause::Unknown)
+    }
+}
+
+/// Whether this is an OVF whose first byte a CYC packet replaced (SKD007): a CYC of two bytes whose second
+/// looks like the first of an OVF, and the second byte of OVF. Two CYC packets follow each other only where
+/// the first one is full.
+#[inline]
+pub(crate) fn is_replaced_ovf(bytes: &[u8]) -> bool {
+    let &[first, second, third, ..] = bytes else { return false };
+    // CYC: five bits of the count, then seven; its bits 5 and above as libipt compares them
+    // (`pt_pkt_handle_skd007`): the second byte is the one that begins packets with two bytes of opcode.
+    first & 7 == 7 && second == EXTENDED && third == OVF
+}
+
+/// First byte of packets with an opcode of two bytes [SDM volume 3, packet definitions].
+const EXTENDED: u8 = 2;
+/// Second byte of OVF.
+const OVF: u8 = 0xf3;
 
 /// Flow ends a block of items; clocks and power states may stand inside it.
 fn block_after(block: Option<bool>, packet: &Packet) -> Option<bool> {
@@ -318,7 +370,7 @@ pub(crate) fn tip(bytes: &[u8], last_ip: u64) -> Option<(u64, usize)> {
 
 /// A packet that only says the time, or nothing (PAD, as `None`), outside of blocks; and how long it is.
 #[inline]
-pub(crate) fn clock(bytes: &[u8]) -> Option<(Option<Packet>, usize)> {
+pub(crate) fn clock(bytes: &[u8], errata: Errata) -> Option<(Option<Packet>, usize)> {
     let (first, second) = (*bytes.first()?, bytes.get(1).copied());
     match first {
         // Most of them, where they come from time to time.
@@ -328,7 +380,7 @@ pub(crate) fn clock(bytes: &[u8]) -> Option<(Option<Packet>, usize)> {
         0 => return Some((None, 1)),
         0x19 => {}
         2 if matches!(second, Some(0x73 | 0x03)) => {}
-        _ if first & 7 == 7 => {}
+        _ if first & 7 == 7 && !(errata.skd007 && is_replaced_ovf(bytes)) => {}
         _ => return None,
     }
     let mut reader = Reader { bytes, at: 0 };
@@ -386,7 +438,7 @@ fn decode(reader: &mut Reader<'_>, block: Option<bool>) -> Result<Packet, Cause>
     }
     Ok(match first {
         0 => Packet::Pad,
-        2 => return extended(reader),
+        EXTENDED => return extended(reader),
         0x19 => Packet::Tsc(reader.number(7)?),
         0x59 => Packet::Mtc(reader.byte()?),
         0x99 => match reader.byte()? {
@@ -426,6 +478,10 @@ fn decode(reader: &mut Reader<'_>, block: Option<bool>) -> Result<Packet, Cause>
 
 /// In the flags of TRIG: a count of instructions follows.
 const TRIG_ICNT: u8 = 0x40;
+/// In the bits of MODE.TSX: the transaction was aborted.
+pub(crate) const MODE_TSX_ABORT: u8 = 2;
+/// In the flags of TRIG: a FUP follows.
+pub(crate) const TRIG_IP: u8 = 0x80;
 
 fn extended(reader: &mut Reader<'_>) -> Result<Packet, Cause> {
     let second = reader.byte()?;
@@ -439,7 +495,7 @@ fn extended(reader: &mut Reader<'_>) -> Result<Packet, Cause> {
             Packet::Psb
         }
         0x23 => Packet::PsbEnd,
-        0xf3 => Packet::Ovf,
+        OVF => Packet::Ovf,
         0x83 => Packet::TraceStop,
         0xa3 => Packet::TntLong(tnt(reader.number(6)?)?),
         0x43 => {

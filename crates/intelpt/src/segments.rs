@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use crate::errata::Errata;
 use crate::packet::{Packet, Packets, find_psb, synced};
 
 /// A part of a stream.
@@ -29,17 +30,18 @@ impl Segment {
     }
 }
 
-/// Divides a stream into segments of at least so many bytes, as far as it has whole PSBs.
+/// Divides a stream of a processor with these errata into segments of at least this many bytes, as far as it has
+/// whole PSBs.
 ///
 /// Cost: a look at each byte. Memory: by segments.
 #[must_use]
-pub fn segments(bytes: &[u8], bytes_min: usize) -> Vec<Segment> {
+pub fn segments(bytes: &[u8], bytes_min: usize, errata: Errata) -> Vec<Segment> {
     let begin = synced(bytes);
     let mut all: Vec<Segment> = Vec::new();
     all.push(Segment { head: begin..begin, body: begin..bytes.len(), next: None });
     let mut from = begin.saturating_add(bytes_min.max(1));
     while let Some(at) = find_psb(bytes, from) {
-        let Some(end) = whole_head(bytes, at) else {
+        let Some(end) = whole_head(bytes, at, errata) else {
             from = at + 1;
             continue;
         };
@@ -54,11 +56,11 @@ pub fn segments(bytes: &[u8], bytes_min: usize) -> Vec<Segment> {
 }
 
 /// Behind its PSBEND, where everything is there: the mode and the address.
-fn whole_head(bytes: &[u8], at: usize) -> Option<usize> {
+fn whole_head(bytes: &[u8], at: usize, errata: Errata) -> Option<usize> {
     /// More packets than there are kinds that may stand there.
     const PACKETS_MAX: usize = 64;
     let (mut has_mode, mut has_ip) = (false, false);
-    let mut packets = Packets::new(bytes);
+    let mut packets = Packets::new(bytes).with_errata(errata);
     packets.go_behind(at);
     for (number, found) in packets.take(PACKETS_MAX).enumerate() {
         let found = found.ok()?;

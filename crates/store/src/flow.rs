@@ -21,11 +21,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 
 use lateralis_intelpt::Block;
+use lateralis_intelpt::errata::Errata;
 use lateralis_intelpt::flow::{Event, Flow, Gap, GapCause, Sink, State};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{self, Packet, Packets};
 use lateralis_intelpt::time::{Settings, Times, perf_nanos};
-use lateralis_model::Source;
+use lateralis_model::{EnvValue, Source, Trace};
 use lateralis_traces::hardware::{Buffer, Clocks};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
@@ -128,13 +129,34 @@ pub struct Recorded<'i> {
     parts: Vec<Part>,
     /// Code by process.
     spaces: Vec<Vec<(u64, Vec<u8>)>>,
-    clocks: Clocks,
+    processor: Processor,
     /// Why parts cannot be decoded.
     unreadable: Vec<(Option<u32>, String)>,
     /// How often the buffer of a thread or processor was full.
     truncated: u64,
     /// How often parts of what a tracer put out are missing for another reason.
     partial: u64,
+}
+
+/// What is known of the processors that generated the packets.
+#[derive(Debug, Clone, Copy, Default)]
+struct Processor {
+    clocks: Clocks,
+    errata: Errata,
+}
+
+/// Name of the entry of the environment with the model of the processors, as perf writes it.
+const CPU_MODEL: &str = "cpu_model";
+
+/// The errata of the processors of a recording; none where it does not say which they are.
+fn errata_of(trace: &Trace) -> Errata {
+    let mut said =
+        trace.environment.iter().chain(trace.origins.iter().flat_map(|of| &of.environment));
+    let model = said.find(|(name, _)| name == CPU_MODEL);
+    match model {
+        Some((_, EnvValue::Text(model))) => Errata::of_perf_cpuid(model),
+        _ => Errata::default(),
+    }
 }
 
 /// Follows what was executed.
@@ -198,7 +220,7 @@ impl<'i> Recorded<'i> {
     /// Packets without anything beside them, and code by its addresses.
     #[must_use]
     pub fn raw(places: Places<'i>, buffers: Vec<Buffer>, code: &[(u64, Vec<u8>)]) -> Self {
-        let mut this = Self::new(places, Clocks::default());
+        let mut this = Self::new(places, Processor::default());
         this.spaces.push(code.to_vec());
         for buffer in buffers {
             let Buffer { cpu, tid, .. } = buffer;
@@ -209,17 +231,23 @@ impl<'i> Recorded<'i> {
         this
     }
 
-    fn new(places: Places<'i>, clocks: Clocks) -> Self {
+    fn new(places: Places<'i>, processor: Processor) -> Self {
         Self {
             places,
             packed: Vec::new(),
             parts: Vec::new(),
             spaces: Vec::new(),
-            clocks,
+            processor,
             unreadable: Vec::new(),
             truncated: 0,
             partial: 0,
         }
+    }
+
+    /// Of a processor with these errata. Of a recording of events they are known, where it says its processor.
+    #[must_use]
+    pub fn with_errata(self, errata: Errata) -> Self {
+        Self { processor: Processor { errata, ..self.processor }, ..self }
     }
 
     /// Adds packets that are all of one thread.
@@ -272,7 +300,8 @@ impl<'i> Recorded<'i> {
         }
         places.at_any_time();
         let Cuts { truncated, partial, .. } = cuts;
-        let mut this = Self { truncated, partial, ..Self::new(places, clocks) };
+        let processor = Processor { clocks, errata: errata_of(source.trace()) };
+        let mut this = Self { truncated, partial, ..Self::new(places, processor) };
         let mut spaces = HashMap::new();
         let mut divided = false;
         for buffer in buffers {
@@ -322,8 +351,8 @@ impl<'i> Recorded<'i> {
 
     /// Adds packets of a processor, divided by who ran there.
     fn divided(&mut self, cpu: u32, runs: Vec<Followed>, switches: &Switches) {
-        let clocks = self.clocks;
-        let runs = with_places(runs, |bytes| divide(switches, cpu, bytes, &clocks));
+        let processor = self.processor;
+        let runs = with_places(runs, |bytes| divide(switches, cpu, bytes, &processor));
         let traced = Traced { cpu: Some(cpu), pid: 0, tid: 0, program: UNKNOWN_THREAD.to_owned() };
         self.packed.push(Packed { traced, is_divided: true, runs });
     }
@@ -413,9 +442,9 @@ impl<'i> Recorded<'i> {
     }
 
     fn follow_parts(&mut self, range: Range<usize>, follow: &mut impl Follow) {
-        let Self { places, packed, parts, spaces, clocks, .. } = self;
+        let Self { places, packed, parts, spaces, processor, .. } = self;
         let images = images_of(spaces);
-        let mut decoder = Decoder::new(packed, parts, &images, *clocks);
+        let mut decoder = Decoder::new(packed, parts, &images, *processor);
         for part in parts.get(range).unwrap_or_default() {
             follow.begins(places, &part.traced);
             let mut cpu = part.traced.cpu;
@@ -438,8 +467,8 @@ impl<'i> Recorded<'i> {
     pub fn packets(&self, see: &mut dyn FnMut(PacketAt<'_>) -> ControlFlow<()>) {
         for of in &self.packed {
             for run in &of.runs {
-                let mut clock = Clock::new(&self.clocks);
-                for found in Packets::synced(&run.bytes) {
+                let mut clock = Clock::new(&self.processor);
+                for found in Packets::synced(&run.bytes).with_errata(self.processor.errata) {
                     let (at, end, packet) = match found {
                         Ok(found) => (found.start, found.end, Some(found.packet)),
                         Err(error) => (error.start, error.resume, None),
@@ -570,7 +599,7 @@ struct Decoder<'r> {
     images: &'r [Sections<'r>],
     /// Whose code is which.
     spaces: HashMap<u32, u32>,
-    clocks: Clocks,
+    processor: Processor,
     flow: Flow<'r, Sections<'r>>,
 }
 
@@ -579,10 +608,11 @@ impl<'r> Decoder<'r> {
         packed: &'r [Packed],
         parts: &[Part],
         images: &'r [Sections<'r>],
-        clocks: Clocks,
+        processor: Processor,
     ) -> Self {
         let spaces = parts.iter().map(|part| (part.traced.pid, part.space as u32)).collect();
-        Self { packed, images, spaces, clocks, flow: Flow::of_spaces(images) }
+        let flow = Flow::of_spaces(images).with_errata(processor.errata);
+        Self { packed, images, spaces, processor, flow }
     }
 
     /// The processor of a piece, where one was traced.
@@ -607,7 +637,7 @@ impl<'r> Decoder<'r> {
             return;
         }
         let bytes = bytes.unwrap_or(turn.begin..end);
-        let (mut state, mut before) = (State::new(), Before(Clock::new(&self.clocks)));
+        let (mut state, mut before) = (State::new(), Before(Clock::new(&self.processor)));
         if bytes.start == turn.begin {
             // What comes before it since a PSB says where the processor is.
             let first = run.turns.partition_point(|of| of.end <= turn.psb);
@@ -670,7 +700,7 @@ struct Clock {
 }
 
 impl Clock {
-    fn new(clocks: &Clocks) -> Self {
+    fn new(Processor { clocks, .. }: &Processor) -> Self {
         let times = Times::new(Settings {
             mtc_frequency: clocks.mtc_frequency,
             tsc_per_crystal: clocks.tsc_per_crystal,

@@ -3,6 +3,7 @@
 
 use crate::pieces;
 use lateralis_intelpt::Block;
+use lateralis_intelpt::errata::Errata;
 use lateralis_intelpt::flow::{Event, Flow, Sink};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{IpBytes, Packet, Packets, Tnt, encode};
@@ -76,15 +77,33 @@ pub fn check(input: &[u8]) {
     }
     let mut image = Sections::default();
     image.add(ADDRESS, code);
+    check_flow(&image, stream, Errata::NONE);
+    check_flow(&image, stream, ALL);
+}
+
+const ALL: Errata = Errata {
+    bdm64: true,
+    bdm70: true,
+    skd007: true,
+    skd010: true,
+    skd022: true,
+    skl014: true,
+    apl12: true,
+    skz84: true,
+};
+
+/// However it is decoded, the flow is the same, and there is no more of it than packets say.
+fn check_flow(image: &Sections<'_>, stream: &[u8], errata: Errata) {
     let mut counted = Counted::default();
-    let mut flow = Flow::new(&image);
+    let filter = Vec::from([ADDRESS..ADDRESS + 0x10]);
+    let mut flow = Flow::new(image).with_errata(errata).with_filter(filter);
     flow.decode(stream, &mut counted);
     let mut counter = Counter::default();
     flow.decode(stream, &mut counter);
     assert_eq!(counter.0, counted.instructions);
     // Segments yield the same, with any bytes that look like a PSB.
     let mut in_segments = Counted::default();
-    for segment in segments(stream, 1) {
+    for segment in segments(stream, 1, errata) {
         let mut of_segment = Counted::default();
         let is_whole = flow.decode_segment(stream, &segment, &mut of_segment);
         if !is_whole {

@@ -13,9 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use lateralis_intelpt::packet::{Packet, Packets};
 use lateralis_model::{Event, Value};
-use lateralis_traces::hardware::Clocks;
 
-use super::{Clock, KERNEL_BEGIN};
+use super::{Clock, KERNEL_BEGIN, Processor};
 
 /// Switches of all processors that are kept: of more, those that come later are not known.
 const SWITCHES_MAX: usize = 1 << 24;
@@ -245,10 +244,10 @@ pub struct Turn {
 /// Divides a stream of packets, from its first PSB on, among the threads that ran on a processor.
 ///
 /// Cost: by packets. Memory: by switches, and by borders at which one can have been.
-pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], clocks: &Clocks) -> Vec<Turn> {
+pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], processor: &Processor) -> Vec<Turn> {
     let nothing = OfCpu::default();
     let of = switches.cpus.get(&cpu).unwrap_or(&nothing);
-    let borders = borders(packets, clocks, &of.changes);
+    let borders = borders(packets, processor, &of.changes);
     let owners = owners(&borders, of);
     let mut all: Vec<Turn> = Vec::new();
     for (index, (border, (owner, stay))) in borders.iter().zip(owners).enumerate() {
@@ -285,11 +284,11 @@ struct Finder<'c> {
     left: Option<(usize, usize, u64)>,
 }
 
-fn borders(packets: &[u8], clocks: &Clocks, changes: &[Change]) -> Vec<Border> {
+fn borders(packets: &[u8], processor: &Processor, changes: &[Change]) -> Vec<Border> {
     let begin = lateralis_intelpt::packet::synced(packets);
     let mut finder = Finder {
         changes,
-        clock: Clock::new(clocks),
+        clock: Clock::new(processor),
         all: Vec::new(),
         done: 1,
         open: 0,
@@ -303,7 +302,7 @@ fn borders(packets: &[u8], clocks: &Clocks, changes: &[Change]) -> Vec<Border> {
     }
     finder.leave(begin);
     let (mut last_ip, mut in_psb, mut is_lost) = (0, false, true);
-    for found in Packets::synced(packets) {
+    for found in Packets::synced(packets).with_errata(processor.errata) {
         let (start, end, packet) = match found {
             Ok(found) => (found.start, found.end, found.packet),
             Err(error) => {
@@ -556,12 +555,15 @@ mod tests {
     use super::*;
     use crate::places::{Images, Places};
     use lateralis_intelpt::encoder::{self, Encoder, Settings};
+    use lateralis_intelpt::errata::Errata;
     use lateralis_intelpt::{Branch, Ends};
     use lateralis_symbols::{Functions, Image};
+    use lateralis_traces::hardware::Clocks;
     use proptest::prelude::*;
     use std::ops::Range;
 
     /// A clock of which a tick is a nanosecond, and MTC packets come every 320.
+    const PROCESSOR: Processor = Processor { clocks: CLOCKS, errata: Errata::NONE };
     const CLOCKS: Clocks = Clocks {
         mtc_frequency: Some(3),
         tsc_per_crystal: Some((40, 1)),
@@ -665,7 +667,7 @@ mod tests {
     /// Nothing is of a wrong thread. @return how much of it is of none.
     fn check(turns: &[Stint], kernel: bool) -> usize {
         let (bytes, switches, truth) = recorded(turns, kernel);
-        let turns = divide(&switches, 0, &bytes, &CLOCKS);
+        let turns = divide(&switches, 0, &bytes, &PROCESSOR);
         assert_eq!(turns.first().map(|of| of.begin), Some(0));
         assert_eq!(turns.last().map(|of| of.end), Some(bytes.len()));
         assert!(turns.windows(2).all(|of| of[0].end == of[1].begin));
@@ -718,7 +720,7 @@ mod tests {
                 let at = at % bytes.len();
                 bytes[at] ^= value;
             }
-            let turns = divide(&switches, 0, &bytes, &CLOCKS);
+            let turns = divide(&switches, 0, &bytes, &PROCESSOR);
             prop_assert!(turns.windows(2).all(|of| of[0].end == of[1].begin));
             prop_assert!(turns.iter().all(|of| of.psb <= of.begin && of.begin < of.end));
         }
@@ -864,7 +866,7 @@ mod tests {
         run(0, times[0]);
         run(1, elsewhere[0]);
         run(0, times[1]);
-        let mut recorded = Recorded::new(Places::without_events(NoFiles), CLOCKS);
+        let mut recorded = Recorded::new(Places::without_events(NoFiles), PROCESSOR);
         recorded.divided(0, vec![(stream(&times), None)], &switches);
         recorded.divided(1, vec![(stream(&elsewhere), None)], &switches);
         recorded.gather(&mut Default::default(), &[]);
@@ -876,7 +878,7 @@ mod tests {
         let bytes: Vec<_> = bytes.map(|(_, turn, end)| turn.begin..end).collect();
         assert_eq!(bytes[0].end, bytes[2].start);
         // Without a time elsewhere it is one.
-        let mut recorded = Recorded::new(Places::without_events(NoFiles), CLOCKS);
+        let mut recorded = Recorded::new(Places::without_events(NoFiles), PROCESSOR);
         recorded.divided(0, vec![(stream(&times), None)], &switches);
         recorded.gather(&mut Default::default(), &[]);
         let part = recorded.parts.iter().find(|part| part.traced.tid == thread.1);

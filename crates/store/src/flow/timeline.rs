@@ -324,12 +324,12 @@ impl<'i> Timeline<'i> {
         wanted: Option<Wanted>,
     ) -> Decoded {
         let Self { recorded, known, lines } = self;
-        let Recorded { places, packed, parts, spaces, clocks, .. } = recorded;
+        let Recorded { places, packed, parts, spaces, processor, .. } = recorded;
         let (Some(of), Some(part)) = (lines.get(line), parts.get(line)) else {
             return Decoded::default();
         };
         let images = images_of(spaces);
-        let mut decoder = Decoder::new(packed, parts, &images, *clocks);
+        let mut decoder = Decoder::new(packed, parts, &images, *processor);
         let mut all: Vec<Call> = Vec::new();
         let wants_calls = wanted.is_none();
         let returned = |_: &mut Places<'_>, _: &Traced, call: Call| {
@@ -429,8 +429,9 @@ impl Line {
             let (run, turn, _) = piece.packets(&recorded.packed)?;
             // Clocks count from a PSB on.
             let from = if unit.goes_on { unit.bytes.start } else { turn.psb };
-            let mut clock = Clock::new(&recorded.clocks);
-            for found in Packets::new(run.bytes.get(from..unit.bytes.end)?).flatten() {
+            let mut clock = Clock::new(&recorded.processor);
+            let packets = Packets::new(run.bytes.get(from..unit.bytes.end)?);
+            for found in packets.with_errata(recorded.processor.errata).flatten() {
                 clock.packet(&found.packet);
             }
             Some(clock.moment(None)?.nanos)
@@ -489,7 +490,7 @@ impl Line {
 
 /// When a PSB+ was made, and the byte behind it.
 fn header(recorded: &Recorded<'_>, bytes: &[u8], psb: usize) -> (Option<u64>, usize) {
-    let mut clock = Clock::new(&recorded.clocks);
+    let mut clock = Clock::new(&recorded.processor);
     for found in Packets::new(bytes.get(psb..).unwrap_or_default()).take(PSB_PACKETS) {
         let Ok(found) = found else { break };
         clock.packet(&found.packet);

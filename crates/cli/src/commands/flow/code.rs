@@ -8,6 +8,7 @@ use lateralis_images::ImageFiles;
 use lateralis_model::Source;
 use lateralis_store::Recording;
 use lateralis_store::flow::Recorded;
+use lateralis_store::flow::intelpt::errata::Errata;
 use lateralis_store::places::Places;
 use lateralis_traces::hardware::{self, Buffer, Clocks};
 
@@ -25,6 +26,10 @@ pub struct CodeArgs {
     /// Code that is in no file that was mapped, with the address of its first byte: once for each
     #[arg(long, value_name = "FILE:ADDRESS", value_parser = raw)]
     pub raw: Vec<(PathBuf, u64)>,
+    /// Processor of the packets, whose errata are worked around, as /proc/cpuinfo has it: its family and its
+    /// model. Recordings of perf say it themselves
+    #[arg(long, value_name = "FAMILY/MODEL", value_parser = processor)]
+    pub processor: Option<Errata>,
     /// Functions of the kernel: a copy of /proc/kallsyms
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
@@ -133,6 +138,7 @@ impl CodeArgs {
             let Hardware { buffers, code: mut all, kept, .. } = hardware;
             all.extend(self.code(&kept)?);
             Recorded::raw(Places::without_events(self.files()), buffers, &all)
+                .with_errata(self.processor.unwrap_or_default())
         } else {
             self.recorded(&inputs.open()?, hardware)?
         };
@@ -151,7 +157,11 @@ impl CodeArgs {
         let Hardware { buffers, clocks, code: mut all, kept, .. } = hardware;
         all.extend(self.code(&kept)?);
         let places = Places::new(kept.beside(self.files()), recording.source.trace());
-        Ok(Recorded::of(&recording.source, places, (buffers, clocks), &all))
+        let recorded = Recorded::of(&recording.source, places, (buffers, clocks), &all);
+        Ok(match self.processor {
+            Some(errata) => recorded.with_errata(errata),
+            None => recorded,
+        })
     }
 }
 
@@ -189,6 +199,17 @@ fn warn(recorded: &Recorded<'_>) {
 const PACKED_BYTES: u64 = 4 << 30;
 /// Bytes of a file of code.
 const CODE_BYTES: u64 = 1 << 30;
+
+/// Family and model of a processor of Intel, in decimal or hexadecimal digits.
+fn processor(text: &str) -> Result<Errata, String> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let found = text.split_once('/').and_then(|(family, model)| number(family).zip(number(model)));
+    let (family, model) = found.ok_or("family and model of a processor, as in 6/94")?;
+    Ok(Errata::of_processor(family, model))
+}
 
 /// A file, and the address of its first byte.
 pub fn raw(text: &str) -> Result<(PathBuf, u64), String> {
