@@ -49,6 +49,7 @@ Usage: cargo xtask TASK
   fresh [--all]     the README's first command on a new Debian; --all: with the build
   packages          the packages, installed, used and removed on a new Debian
   situations        programs in real situations, with and without lat record
+  reproducers       reproducers of reported faults, where they are kept beside the project
   explanations      requests whose cause of delay is known, by lat path
   mutations         damaged, hostile and absurd files of all formats, read by every command
   fuzz              each fuzz target for a short while
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         ["packages"] => vec![suites::PACKAGES],
         ["fresh", "--all"] => vec![suites::FRESH_ALL],
         ["situations"] => vec![suites::SITUATIONS],
+        ["reproducers"] => vec![suites::REPRODUCERS],
         ["explanations"] => vec![suites::EXPLANATIONS],
         ["mutations"] => vec![suites::MUTATIONS],
         ["fuzz"] => vec![suites::FUZZ],
@@ -123,6 +125,7 @@ fn all() -> Vec<Step> {
         suites::FRESH,
         suites::PACKAGES,
         suites::SITUATIONS,
+        suites::REPRODUCERS,
         suites::EXPLANATIONS,
         suites::MUTATIONS,
         suites::FUZZ,

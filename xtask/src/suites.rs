@@ -38,6 +38,9 @@ pub const FRESH_ALL: Step = Step { name: "fresh", run: || suite("tests/fresh-deb
 /// Programs in real situations, with and without `lat record`.
 pub const SITUATIONS: Step =
     Step { name: "situations", run: || suite("tests/situations/run", &[]) };
+/// Reproducers of reported faults, where they are kept beside the project.
+pub const REPRODUCERS: Step =
+    Step { name: "reproducers", run: || suite("tests/reproducers/run", &[]) };
 /// Requests whose cause of delay is known, explained by `lat path`: some that differ most.
 pub const EXPLANATIONS: Step =
     Step { name: "explanations", run: || suite("tests/explanations/run", &["--smoke"]) };
