@@ -55,8 +55,9 @@ static void search(void)
     static const char names[] = PRELOAD_FUNCTIONS(NAME);
 #define ONE(type, name, parameters, arguments, absent) +1
     struct preload_symbol found[0 PRELOAD_FUNCTIONS(ONE)];
+    uint32_t numbers[sizeof found / sizeof found[0]];
     const struct preload_symbol *next = found;
-    preload_find_next(names, found, sizeof found / sizeof found[0]);
+    preload_find_next(names, found, numbers, sizeof found / sizeof found[0]);
 #define TAKE(type, name, parameters, arguments, absent)                                          \
     {                                                                                            \
         union {                                                                                  \

@@ -83,6 +83,14 @@ static int read_tables(const struct link_map *library, struct tables *found)
            (found->gnu_hash != NULL || found->hash != NULL);
 }
 
+/* Own code: that of libc is a page which a program that lives for a moment does not touch otherwise. */
+static int is_same(const char *one, const char *other)
+{
+    while (*one != 0 && *one == *other)
+        one++, other++;
+    return *one == *other;
+}
+
 static int is_wanted(const struct tables *tables, uint32_t at, const char *name)
 {
     const ElfW(Sym) *symbol = &tables->symbols[at];
@@ -90,41 +98,89 @@ static int is_wanted(const struct tables *tables, uint32_t at, const char *name)
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
         (binding != STB_GLOBAL && binding != STB_WEAK) ||
         (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) ||
-        strcmp(tables->strings + symbol->st_name, name) != 0)
+        !is_same(tables->strings + symbol->st_name, name))
         return 0;
     /* 0 is a symbol that is for the library alone. */
     return tables->versions == NULL ||
            ((tables->versions[at] & VERSION_HIDDEN) == 0 && tables->versions[at] != 0);
 }
 
-/* Layout: buckets, first symbol, words of the filter, its shift; the filter, the buckets, a word of
- * hash for each symbol from the first on, of which bit 0 ends a chain. */
-static const ElfW(Sym) *by_gnu_hash(const struct tables *tables, const char *name, uint32_t hash)
+/* Parts of DT_GNU_HASH. Layout: buckets, first symbol, words of the filter, its shift; the filter, the
+ * buckets, a word of hash for each symbol from the first on, of which bit 0 ends a chain. */
+struct gnu_hash {
+    uint32_t buckets, first, words, shift;
+    const ElfW(Addr) *filter;
+    const uint32_t *heads, *hashes;
+};
+
+static struct gnu_hash gnu_hash_of(const uint32_t *table)
 {
-    const uint32_t *table = tables->gnu_hash;
-    const uint32_t buckets = table[0], first = table[1], words = table[2], shift = table[3];
-    const ElfW(Addr) *filter = (const void *)(table + 4);
-    const unsigned bits = 8 * sizeof *filter;
-    const uint32_t *heads = (const void *)(filter + words), *hashes = heads + buckets;
-    if (buckets == 0 || words == 0)
-        return NULL;
-    const ElfW(Addr) word = filter[hash / bits % words];
-    if ((word >> hash % bits & word >> (hash >> shift) % bits & 1) == 0)
-        return NULL;
-    uint32_t at = heads[hash % buckets];
-    if (at < first)
-        return NULL;
+    struct gnu_hash parts = {table[0], table[1], table[2], table[3], (const void *)(table + 4), NULL, NULL};
+    parts.heads = (const void *)(parts.filter + parts.words);
+    parts.hashes = parts.heads + parts.buckets;
+    return parts;
+}
+
+/* The first symbol of a chain that may have such a hash, 0: there is none. */
+static uint32_t chain_of(const struct gnu_hash *parts, uint32_t hash)
+{
+    const unsigned bits = 8 * sizeof *parts->filter;
+    const ElfW(Addr) word = parts->filter[hash / bits % parts->words];
+    if ((word >> hash % bits & word >> (hash >> parts->shift) % bits & 1) == 0)
+        return 0;
+    const uint32_t at = parts->heads[hash % parts->buckets];
+    return at < parts->first ? 0 : at;
+}
+
+/* The next symbol of a chain, from this one on, that has such a hash; 0: there is none. */
+static uint32_t next_in_chain(const struct gnu_hash *parts, uint32_t at, uint32_t hash)
+{
     for (;; at++) {
-        const uint32_t other = hashes[at - first];
-        if ((other | 1) == (hash | 1) && is_wanted(tables, at, name))
-            return &tables->symbols[at];
+        const uint32_t other = parts->hashes[at - parts->first];
+        if ((other | 1) == (hash | 1))
+            return at;
         if ((other & 1) != 0)
-            return NULL;
+            return 0;
     }
 }
 
+/* Searches for all of the missing symbols of one library. Each step is taken for all of them before the next
+ * one, and asks for the memory of the next one: what is read is spread over some hundred KiB, and to wait
+ * for each piece of it alone took twice as long. `found`: 0, or the number of the symbol. */
+static void all_by_gnu_hash(const struct tables *tables, const struct preload_symbol *symbols, size_t count,
+                            uint32_t *found)
+{
+    const struct gnu_hash parts = gnu_hash_of(tables->gnu_hash);
+    memset(found, 0, count * sizeof *found);
+    if (parts.buckets == 0 || parts.words == 0)
+        return;
+    for (size_t one = 0; one < count; one++) {
+        if (symbols[one].address != NULL)
+            continue;
+        found[one] = chain_of(&parts, symbols[one].hash);
+        if (found[one] != 0)
+            __builtin_prefetch(&parts.hashes[found[one] - parts.first]);
+    }
+    for (size_t one = 0; one < count; one++) {
+        if (found[one] == 0)
+            continue;
+        found[one] = next_in_chain(&parts, found[one], symbols[one].hash);
+        __builtin_prefetch(&tables->symbols[found[one]]);
+        if (tables->versions != NULL)
+            __builtin_prefetch(&tables->versions[found[one]]);
+    }
+    for (size_t one = 0; one < count; one++)
+        if (found[one] != 0)
+            __builtin_prefetch(tables->strings + tables->symbols[found[one]].st_name);
+    for (size_t one = 0; one < count; one++)
+        while (found[one] != 0 && !is_wanted(tables, found[one], symbols[one].name))
+            found[one] = (parts.hashes[found[one] - parts.first] & 1) != 0
+                             ? 0
+                             : next_in_chain(&parts, found[one] + 1, symbols[one].hash);
+}
+
 /* Layout: buckets, chains; the first of each bucket, the next of each symbol. */
-static const ElfW(Sym) *by_hash(const struct tables *tables, const char *name)
+static uint32_t by_hash(const struct tables *tables, const char *name)
 {
     const uint32_t buckets = tables->hash[0];
     const uint32_t *heads = tables->hash + 2, *next = heads + buckets;
@@ -134,29 +190,31 @@ static const ElfW(Sym) *by_hash(const struct tables *tables, const char *name)
         hash = (hash ^ (hash & 0xf0000000u) >> 24) & 0x0fffffffu;
     }
     if (buckets == 0)
-        return NULL;
+        return 0;
     for (uint32_t at = heads[hash % buckets]; at != STN_UNDEF; at = next[at])
         if (is_wanted(tables, at, name))
-            return &tables->symbols[at];
-    return NULL;
+            return at;
+    return 0;
 }
 
-/* @return how many of the missing symbols it has. */
-static size_t look_into(const struct link_map *library, struct preload_symbol *symbols, size_t count)
+/* `numbers`: room for a number of each. @return how many of the missing symbols it has. */
+static size_t look_into(const struct link_map *library, struct preload_symbol *symbols, size_t count,
+                        uint32_t *numbers)
 {
     struct tables tables;
     size_t found_count = 0;
     if (library->l_ld == NULL || !read_tables(library, &tables))
         return 0;
+    if (tables.gnu_hash != NULL)
+        all_by_gnu_hash(&tables, symbols, count, numbers);
+    else
+        for (size_t at = 0; at < count; at++)
+            numbers[at] = symbols[at].address == NULL ? by_hash(&tables, symbols[at].name) : 0;
     for (size_t at = 0; at < count; at++) {
         struct preload_symbol *one = &symbols[at];
-        if (one->address != NULL)
+        if (numbers[at] == 0)
             continue;
-        const ElfW(Sym) *found = tables.gnu_hash != NULL
-                                     ? by_gnu_hash(&tables, one->name, one->hash)
-                                     : by_hash(&tables, one->name);
-        if (found == NULL)
-            continue;
+        const ElfW(Sym) *found = &tables.symbols[numbers[at]];
         /* A function that chooses another one: dlsym knows how to ask it, and finds it, so that it
          * allocates nothing. */
         one->address = (found->st_info & 15) == STT_GNU_IFUNC
@@ -183,7 +241,7 @@ const char *preload_own_path(void)
     return library != NULL ? library->l_name : NULL;
 }
 
-void preload_find_next(const char *names, struct preload_symbol *symbols, size_t count)
+void preload_find_next(const char *names, struct preload_symbol *symbols, uint32_t *numbers, size_t count)
 {
     const int saved_errno = errno;
     size_t missing = count;
@@ -193,7 +251,7 @@ void preload_find_next(const char *names, struct preload_symbol *symbols, size_t
     while (library != NULL && missing > 0) {
         library = library->l_next;
         if (library != NULL)
-            missing -= look_into(library, symbols, count);
+            missing -= look_into(library, symbols, count, numbers);
     }
     errno = saved_errno;
 }

@@ -15,14 +15,14 @@ struct preload_symbol {
 /**
  * Finds what dlsym(RTLD_NEXT, name) finds for each of `count` names in the libraries that the program
  * started with: the default version of the first definition after this library. `names`: one behind the
- * other, each with its NUL.
+ * other, each with its NUL. `numbers`: room for one of each, whose content has no meaning.
  *
  * Allocates nothing, takes no lock, leaves errno and dlerror alone. Context: while the program starts; later
  * a library that is unloaded meanwhile could be read.
  */
 __attribute__((visibility("hidden"))) void preload_find_next(const char *names,
                                                              struct preload_symbol *symbols,
-                                                             size_t count);
+                                                             uint32_t *numbers, size_t count);
 /** The path of this library as the dynamic linker knows it, NULL where it does not. dladdr would walk
  * through its symbols. Context: as above. */
 __attribute__((visibility("hidden"))) const char *preload_own_path(void);

@@ -2,7 +2,10 @@
 //! Nothing stays in memory after programs and recorders, in whatever PID namespace; and `lat clean`
 //! removes what a killed recorder had to leave.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -75,6 +78,92 @@ fn processes_of_two_pid_namespaces_are_kept_apart_and_leave_nothing() {
     let read = spans.iter().find(|span| span["name"] == "io_read").expect("reads");
     let most = read["max_ns"].as_f64().or(read["max"].as_f64()).expect("the longest");
     assert!(most < 190e6 * 2.0, "a span goes from one namespace to the other: {read}");
+}
+
+/// Inodes of the visible areas, and of those that are prepared, in a directory of areas.
+fn inodes(areas: &Path) -> [BTreeSet<u64>; 2] {
+    let mut found = [BTreeSet::new(), BTreeSet::new()];
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
+    let inode = |entry: fs::DirEntry| entry.metadata().map(|metadata| metadata.ino());
+    for entry in entries(areas) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("prepared-") {
+            found[1].extend(entries(&entry.path()).flat_map(inode));
+        } else if name.ends_with(".area") && !name.starts_with('.') {
+            found[0].extend(inode(entry));
+        }
+    }
+    found
+}
+
+#[test]
+fn many_short_programs_take_prepared_areas_each_its_own_and_leave_nothing() {
+    let place = Place::new();
+    if !records(&place, &["true"]) {
+        return;
+    }
+    fs::write(place.0.join("one"), "1").expect("written");
+    let script = "i=0; while [ $i -lt 300 ]; do /bin/cat one > /dev/null; i=$((i+1)); done";
+    let areas = place.0.join("areas");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(["record", "-q", "--with", "io", "-o", "many", "--", "sh", "-c", script])
+        .current_dir(&place.0)
+        .env("LATERALIS_DIR", &areas)
+        .env("XDG_CACHE_HOME", place.0.join("cache"))
+        .spawn()
+        .expect("lat can be started");
+    let (mut used, mut prepared) = (BTreeSet::new(), BTreeSet::new());
+    let mut most = 0;
+    while recorder.try_wait().expect("its status").is_none() {
+        let [now_used, now_prepared] = inodes(&areas);
+        most = most.max(now_prepared.len());
+        used.extend(now_used);
+        prepared.extend(now_prepared);
+    }
+    assert!(used.intersection(&prepared).next().is_some(), "none was taken: {}", prepared.len());
+    assert!(most <= 16, "{most} at a time");
+    assert_eq!(files(&place), Vec::<String>::new());
+    let report = place.report("many");
+    assert_eq!(report["complete"], true);
+    let processes = report["processes"].as_array().expect("processes");
+    let cat = fs::canonicalize("/bin/cat").expect("cat");
+    let is_cat = |one: &&serde_json::Value| one["exe"].as_str().map(Path::new) == Some(&*cat);
+    assert_eq!(processes.iter().filter(is_cat).count(), 300);
+    let writes = report["events"]["io:WRITE"].as_u64().unwrap_or(0);
+    assert!(writes >= 300 && writes % 300 == 0, "all do the same: {writes}");
+    assert_eq!(report["totals"]["lost"]["total"], 0);
+}
+
+#[test]
+fn areas_that_a_killed_recorder_had_prepared_are_removed_by_the_next_command() {
+    let place = Place::new();
+    if !records(&place, &["true"]) {
+        return;
+    }
+    let areas = place.0.join("areas");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(["record", "-q", "--with", "io", "-o", "killed", "--", "sh", "-c"])
+        .arg("i=0; while [ $i -lt 30000 ]; do /bin/true; [ -e stop ] && break; i=$((i+1)); done")
+        .current_dir(&place.0)
+        .env("LATERALIS_DIR", &areas)
+        .env("XDG_CACHE_HOME", place.0.join("cache"))
+        .spawn()
+        .expect("lat can be started");
+    let began = Instant::now();
+    while inodes(&areas)[1].is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(30), "nothing is prepared");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    recorder.kill().expect("killed");
+    recorder.wait().expect("its status");
+    // Programs go on, and none takes an area of a session that is over.
+    std::thread::sleep(Duration::from_millis(50));
+    let [_, before] = inodes(&areas);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(inodes(&areas)[1], before);
+    place.lat(&["list"]);
+    assert!(inodes(&areas)[1].is_empty());
+    fs::write(place.0.join("stop"), "").expect("stopped");
 }
 
 #[test]

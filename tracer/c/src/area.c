@@ -46,9 +46,9 @@
 #define DEFAULT_PACKET_BYTES (UINT64_C(64) << 10)
 #define DEFAULT_CAP_BYTES (UINT64_C(256) << 20)
 
-/* Behind the path there is room for another one, which is needed for a moment. Not on the stack: 4 KiB
+/* After the path there is room for two others, which are needed for a moment. Not on the stack: 4 KiB
  * more of that are a page that nothing else touches. */
-char lat_i_area_path[2 * PATH_MAX];
+char lat_i_area_path[3 * PATH_MAX];
 #define NAME_BYTES_MAX 64u /* of an area, with the slash */
 char *const *lat_i_arguments;
 int lat_i_area_shared;
@@ -100,8 +100,11 @@ static uint64_t nanoseconds(clockid_t clock)
 }
 
 /* Its own number means the same process only in the same namespace. */
-static uint64_t pid_namespace(void)
+static uint64_t pid_namespace(const struct lat_i_request *request, int lock)
 {
+    const uint64_t of_recorder = lat_i_session_namespace(request, lock);
+    if (of_recorder != 0)
+        return of_recorder;
     /* "pid:[INODE]". The link is read and not followed: that would make the inode first. */
     char text[32] = "";
     const ssize_t length = lat_i_read_link("/proc/self/ns/pid", text, sizeof text - 1);
@@ -109,11 +112,55 @@ static uint64_t pid_namespace(void)
     return memcmp(text, "pid:[", 5) == 0 ? lat_i_number_at(text + 5, 10) : 0;
 }
 
-static void read_command(struct lat_area_header *header)
+static int is_same(const char *one, const char *other)
 {
-    ssize_t length = lat_i_read_link("/proc/self/exe", header->exe, sizeof header->exe - 1);
-    if (length < 0)
-        header->exe[0] = 0;
+    while (*one != 0 && *one == *other)
+        one++, other++;
+    return *one == *other;
+}
+
+/* Files of a process are links to others. */
+static int leads_elsewhere(const char *path)
+{
+    static const char *const places[] = {"/proc/", "/dev/"};
+    for (unsigned place = 0; place < sizeof places / sizeof places[0]; place++) {
+        size_t same = 0;
+        while (places[place][same] != 0 && path[same] == places[place][same])
+            same++;
+        if (places[place][same] == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Most words that interpreters of scripts can have put in front of a script [execve(2): five deep]. */
+#define SCRIPT_WORDS_MAX 10
+/* The path that the kernel was given for this program, if it is one of the program: of a script the kernel
+ * was given the script, and made it an argument of its interpreter. NULL: /proc has to be asked, which takes
+ * 20 us. The path may lead over links, which the recorder follows. */
+static const char *path_of_program(void)
+{
+    const char *path = (const char *)getauxval(AT_EXECFN);
+    if (path == NULL || path[0] != '/' || leads_elsewhere(path) || lat_i_arguments == NULL)
+        return NULL;
+    for (int word = 0; word <= SCRIPT_WORDS_MAX && lat_i_arguments[word] != NULL; word++)
+        if (word != 0 && is_same(lat_i_arguments[word], path))
+            return NULL;
+    return path;
+}
+
+/* `asked`: by a recorder, which follows links. */
+static void read_command(struct lat_area_header *header, int asked)
+{
+    const char *path = asked ? path_of_program() : NULL;
+    struct lat_i_line line = lat_i_line_in(header->exe, sizeof header->exe);
+    ssize_t length = 0;
+    if (path != NULL)
+        lat_i_line_add(&line, path);
+    if (path == NULL || !lat_i_line_ends(&line)) {
+        length = lat_i_read_link("/proc/self/exe", header->exe, sizeof header->exe - 1);
+        header->exe[length < 0 ? 0 : length] = 0;
+    }
     /* Of a dynamic linker that was started itself they are not all: then it has no other one. */
     if (lat_i_arguments != NULL && getauxval(AT_BASE) != 0) {
         char *at = header->command, *end = at + sizeof header->command - 1;
@@ -290,6 +337,8 @@ static int give_access(char *rings, uint64_t bytes)
     int failed = 0;
     if (bytes > opened_bytes)
         failed = lat_i_protect(rings, bytes, PROT_READ | PROT_WRITE);
+    else if (bytes + LAT_RING_CONTROL_BYTES == opened_bytes && bytes != 0)
+        failed = 0; /* the page after them is about to be replaced: lat_i_port_open_rings */
     else if (bytes < opened_bytes)
         failed = lat_i_protect(rings + bytes, opened_bytes - bytes, PROT_NONE);
     if (failed == 0)
@@ -355,6 +404,23 @@ static int allocate_tables(int file, uint64_t heap_bytes)
     return 1;
 }
 
+/* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. For all of it a program that lives
+ * for a moment would pay; so only the beginnings are mapped, and of rings that start small nothing. */
+static void map_beginnings(struct lat_area_header *header, const struct beginning *begin)
+{
+#ifdef MADV_POPULATE_WRITE
+    for (uint64_t r = 0; r < begin->count && r < READY_RINGS; r++) {
+        const uint64_t first = first_bytes(begin, r);
+        if (first > FIRST_RING_BYTES_SMALL_MOST)
+            lat_i_advise(ring_at(header, begin, r),
+                         LAT_RING_CONTROL_BYTES + (first < READY_DATA_BYTES ? first : READY_DATA_BYTES),
+                         MADV_POPULATE_WRITE);
+    }
+#else
+    (void)header, (void)begin;
+#endif
+}
+
 /* Rings of the launcher's wish, spec/ring-abi.md §2. @return 0 or an errno. */
 static int make_rings(int file, struct lat_area_header *header, struct beginning begin, uint64_t packet)
 {
@@ -390,18 +456,9 @@ static int make_rings(int file, struct lat_area_header *header, struct beginning
     header->ring_stride = stride;
     header->packet_bytes = packet;
     header->packets_per_ring = begin.buffer / packet;
+    map_beginnings(header, &begin);
     for (uint64_t r = 0; r < count; r++) {
         struct lat_ring *ring = ring_at(header, &begin, r);
-#ifdef MADV_POPULATE_WRITE
-        const uint64_t first = first_bytes(&begin, r);
-        /* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. For all of it a
-         * program that lives for a moment would pay; so only the beginnings are mapped, and of rings
-         * that start small nothing. */
-        if (r < READY_RINGS && first > FIRST_RING_BYTES_SMALL_MOST)
-            lat_i_advise(ring,
-                         LAT_RING_CONTROL_BYTES + (first < READY_DATA_BYTES ? first : READY_DATA_BYTES),
-                         MADV_POPULATE_WRITE);
-#endif
         ring->mask = (begin.buffer - 1) & ~LAT_CURSOR_SLACK_MASK;
         ring->backed_bytes = first_backed(&begin, r);
     }
@@ -614,6 +671,92 @@ static char *add_area_name(char *text, const char *begin, uint32_t pid, uint64_t
     return line.at + 1;
 }
 
+/* Whether an area that its recorder prepared is as this program would make it. It is new memory. */
+static int is_as_wanted(const struct lat_area_header *header, const struct lat_i_request *request,
+                        const struct beginning *begin, uint64_t packet)
+{
+    return header->abi_version == LAT_ABI_VERSION && header->byte_order == LAT_BYTE_ORDER_MARK &&
+           header->magic == 0 && header->state == LAT_AREA_INITIALISING && header->creator_pid == 0 &&
+           header->session == request->session && header->ring_mode == request->mode &&
+           header->ring_kind == begin->kind && header->ring_count == begin->count &&
+           header->rings_ready == 2 && header->ring_stride == LAT_RING_CONTROL_BYTES + begin->buffer &&
+           header->packet_bytes == packet && header->packets_per_ring == begin->buffer / packet &&
+           header->heap_used <= LAT_AREA_HEAP_BYTES;
+}
+
+/* Names that are tried: the recorder fills them again in the order of the numbers of processes, so the first
+ * is there where many programs start; where few do, there are none. */
+#define PREPARED_TRIES 2u
+
+static struct lat_i_line prepared_name(char *to, size_t directory_bytes, uint64_t session)
+{
+    struct lat_i_line line = lat_i_line_in(to, PATH_MAX);
+    lat_i_line_part(&line, lat_i_area_path, directory_bytes);
+    lat_i_line_add(&line, "/prepared-");
+    lat_i_line_hex(&line, session);
+    lat_i_line_add(&line, "/");
+    return line;
+}
+
+/* Takes over an area that the recorder prepared (spec/ring-abi.md §2), by giving it the name `hidden`: only
+ * one program can. To make an area takes 100 us. @return NULL: there is none. */
+static struct lat_area_header *take_prepared(size_t directory_bytes, char *hidden, uint64_t area_id,
+                                             const struct lat_i_request *request,
+                                             const struct beginning *begin, uint64_t packet, int *file)
+{
+    struct stat status;
+    uint64_t mapped = 0;
+    uint32_t number = (uint32_t)syscall(SYS_getpid);
+    int taken = 0;
+    struct lat_i_line line = prepared_name(hidden, directory_bytes, request->session);
+    lat_i_line_hex(&line, area_id);
+    if (!lat_i_line_ends(&line))
+        return NULL;
+    char *const name = line.at + 1;
+    for (unsigned tries = 0; tries < PREPARED_TRIES && !taken; tries++, number++) {
+        line = prepared_name(name, directory_bytes, request->session);
+        lat_i_line_decimal(&line, number % request->prepared);
+        taken = lat_i_line_ends(&line) && lat_i_rename(name, hidden) == 0;
+    }
+    if (!taken)
+        return NULL;
+    *file = lat_i_open(hidden, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (*file >= 0 && lat_i_status_of(*file, &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_uid == lat_i_user() && (uint64_t)status.st_size == file_bytes) {
+        const uint64_t wanted = file_bytes + LAT_RING_CONTROL_BYTES;
+        struct lat_area_header *header = map_area(*file, wanted, &mapped);
+        /* To read comes first: the kernel then maps the pages around it as well. */
+        if (header != NULL && mapped == wanted && is_as_wanted(header, request, begin, packet)) {
+            heap_allocated = (header->heap_used + 4095) & ~UINT64_C(4095);
+            return header;
+        }
+        if (header != NULL)
+            lat_i_unmap(header, mapped);
+    }
+    lat_i_unlink(hidden);
+    if (*file >= 0)
+        lat_i_close(*file);
+    *file = -1;
+    return NULL;
+}
+
+/* What only the program can do to a prepared area. */
+static void begin_prepared(int file, struct lat_area_header *header, const struct beginning *begin)
+{
+    /* Which ring is used first the recorder does not know, and on a machine with many CPUs it gives all of
+     * them little. */
+    struct lat_ring *ring = ring_at(header, begin, begin->cpu < begin->count ? begin->cpu : 0);
+    const uint64_t first = first_bytes(begin, begin->cpu), backed = ring->backed_bytes;
+    if (backed != 0 && backed < first && begin->cpu < begin->count) {
+        const uint64_t data = (uint64_t)((char *)ring - (char *)header) + LAT_RING_CONTROL_BYTES;
+        if (lat_i_allocate(file, data + backed, first - backed) == 0)
+            ring->backed_bytes = first_backed(begin, begin->cpu);
+    }
+    map_beginnings(header, begin);
+    (void)give_access((char *)header + LAT_AREA_RINGS_OFFSET,
+                      (LAT_RING_CONTROL_BYTES + begin->buffer) * begin->count);
+}
+
 static void make_in(size_t directory_bytes, const char *path, const struct lat_i_request *request,
                     int launched, int lock, uint64_t text_bytes)
 {
@@ -644,8 +787,6 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
         hidden = directory + strlen(path) + 1;
         memcpy(directory, path, strlen(path) + 1);
     }
-    memcpy(hidden, directory, directory_bytes);
-    add_area_name(hidden + directory_bytes, "/.", pid, area_id);
     uint64_t heap_bytes = (text_bytes + 4095) & ~UINT64_C(4095);
     if (heap_bytes > LAT_AREA_HEAP_BYTES)
         heap_bytes = LAT_AREA_HEAP_BYTES;
@@ -658,15 +799,6 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     file_bytes = LAT_AREA_RINGS_OFFSET;
     if (buffer != 0)
         file_bytes += ring_count * (LAT_RING_CONTROL_BYTES + buffer);
-    if (!file_may_have(file_bytes))
-        file_bytes = LAT_AREA_RINGS_OFFSET;
-    const int file = lat_i_open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0)
-        return;
-    if (!file_may_have(file_bytes) || lat_i_truncate(file, file_bytes) != 0 ||
-        !allocate_tables(file, heap_bytes))
-        goto give_up;
-    heap_allocated = heap_bytes;
     /* The rings, and the page behind them (lat_i_port_open_rings). */
     const uint64_t asked =
         LAT_AREA_RINGS_OFFSET + ring_count * (LAT_RING_CONTROL_BYTES + buffer) + LAT_RING_CONTROL_BYTES;
@@ -674,9 +806,32 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     /* What is not needed is not reserved: to take a GiB away again at the end costs 20 us. */
     if (buffer != 0 && wanted > asked)
         wanted = asked;
-    struct lat_area_header *header = map_area(file, wanted, &mapped);
-    if (header == NULL)
-        goto give_up;
+    int file = -1;
+    struct lat_area_header *header = NULL;
+    /* They are made for programs into which the tracer is loaded, with the schema of that library. */
+    if (launched && request->prepared != 0 && lat_i_frequent_subsystems != NULL && path == NULL && per_cpu &&
+        buffer != 0 && wanted == asked)
+        header = take_prepared(directory_bytes, hidden, area_id, request, &begin, packet, &file);
+    const int is_prepared = header != NULL;
+    if (is_prepared) {
+        mapped = wanted;
+    } else {
+        memcpy(hidden, directory, directory_bytes);
+        add_area_name(hidden + directory_bytes, "/.", pid, area_id);
+        if (!file_may_have(file_bytes))
+            file_bytes = LAT_AREA_RINGS_OFFSET;
+        file = lat_i_open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (file < 0)
+            return;
+        if (!file_may_have(file_bytes) || lat_i_truncate(file, file_bytes) != 0 ||
+            !allocate_tables(file, heap_bytes))
+            goto give_up;
+        heap_allocated = heap_bytes;
+        header = map_area(file, wanted, &mapped);
+        if (header == NULL)
+            goto give_up;
+        header->next_event_id = LAT_INTERNAL_EVENT_COUNT;
+    }
 
     header->abi_version = LAT_ABI_VERSION;
     header->header_bytes = sizeof *header;
@@ -686,11 +841,10 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     header->area_id = area_id;
     header->creator_pid = pid;
     header->creator_uid = lat_i_user();
-    header->pid_namespace = pid_namespace();
+    header->pid_namespace = pid_namespace(request, lock);
     header->ring_kind = per_cpu ? LAT_RING_PER_CPU : LAT_RING_PER_THREAD;
     header->ring_count = ring_count;
     header->rings_offset = LAT_AREA_RINGS_OFFSET;
-    header->next_event_id = LAT_INTERNAL_EVENT_COUNT;
     header->pointer_bytes = sizeof(void *);
     header->features = LAT_FEATURE_FILTERS;
 #if defined(__x86_64__)
@@ -705,7 +859,7 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     header->monotonic_ns_at_start = nanoseconds(CLOCK_MONOTONIC);
     header->clock_at_start = lat_i_clock();
     header->realtime_ns_at_start = nanoseconds(CLOCK_REALTIME);
-    read_command(header);
+    read_command(header, launched);
     lat_i_area.kind = header->ring_kind;
     lat_i_area.ring_count = ring_count;
     lat_i_area.mapped_bytes = mapped;
@@ -714,7 +868,9 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
         header->ring_mode = request->mode;
         header->recorder_pid = request->recorder != 0 ? request->recorder : (uint32_t)syscall(SYS_getppid);
     }
-    if (launched && !request->waits) {
+    if (is_prepared) {
+        begin_prepared(file, header, &begin);
+    } else if (launched && !request->waits) {
         struct lat_i_line line = lat_i_line_in(header->enable, sizeof header->enable);
         lat_i_line_add(&line, request->enable);
         lat_i_line_ends(&line); /* patterns that do not fit are cut */

@@ -140,6 +140,11 @@ static inline int lat_i_flock(int file, int operation)
 {
     return (int)LAT_I_CALL(flock(file, operation), flock, file, operation, 0, 0, 0);
 }
+/* The lock that is in the way of this one, if there is one. */
+static inline int lat_i_lock_of(int file, struct flock *lock)
+{
+    return (int)LAT_I_CALL(fcntl(file, F_GETLK, lock), fcntl, file, F_GETLK, lock, 0, 0);
+}
 static inline int lat_i_limit(int resource, struct rlimit *limit)
 {
     return (int)LAT_I_CALL(getrlimit(resource, limit), prlimit64, 0, resource, 0, limit, 0);

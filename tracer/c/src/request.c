@@ -114,6 +114,10 @@ static int parse_request(const char *text, size_t bytes, struct lat_i_request *r
             request->cap_bytes = lat_i_number_at(value, 10);
         else if (strcmp(item, "cpus") == 0)
             request->cpus = (uint32_t)lat_i_number_at(value, 10);
+        else if (strcmp(item, "prepared") == 0)
+            request->prepared = (uint32_t)lat_i_number_at(value, 10);
+        else if (strcmp(item, "pidns") == 0)
+            request->pid_namespace = lat_i_number_at(value, 10);
         else if (strcmp(item, "mode") == 0)
             request->mode = strcmp(value, "overwrite") == 0 ? LAT_MODE_OVERWRITE : LAT_MODE_DISCARD;
         else if (strcmp(item, "enable") == 0)
@@ -147,6 +151,16 @@ int lat_i_session_lock_open(const struct lat_i_request *request, const char *dir
 int lat_i_session_lives(const struct lat_i_request *request, int lock)
 {
     return !request->locked || (lock >= 0 && is_locked(lock));
+}
+
+/* The kernel reports the holder of a lock of fcntl by the number that its process has in the namespace of the
+ * caller. Another namespace has none for it, or a different one. To read /proc would take 26 us. */
+uint64_t lat_i_session_namespace(const struct lat_i_request *request, int lock)
+{
+    struct flock asked = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (lock < 0 || request->recorder == 0 || lat_i_lock_of(lock, &asked) != 0)
+        return 0;
+    return asked.l_type == F_WRLCK && asked.l_pid == (pid_t)request->recorder ? request->pid_namespace : 0;
 }
 
 void lat_i_session_lock_close(int lock)

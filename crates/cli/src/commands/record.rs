@@ -371,8 +371,9 @@ pub fn run_with(
     let output = options.output.clone();
     let mut environment = Vec::new();
     let has_library = policy::needs_library(args, &options)?;
+    let mut loaded = None;
     if has_library {
-        policy::check_patterns(args)?;
+        loaded = policy::check_patterns(args)?;
         environment
             .push(("LD_PRELOAD".into(), embedded::PRELOAD.install_library()?.into_os_string()));
     }
@@ -385,6 +386,9 @@ pub fn run_with(
         tell!("warning: --buffer {asked} is more than a program may have: each ring gets {most}");
     }
     let mut session = Session::new(options)?;
+    if let Some(loaded) = loaded {
+        session.expect_schema(loaded);
+    }
     if let Some(capture) = capture {
         // Without the right to it the rest is recorded. The report says so, too.
         if let Err(problem) = session.add_source(Box::new(capture)) {

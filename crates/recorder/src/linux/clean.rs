@@ -67,8 +67,10 @@ pub fn clean(dir: Option<&Path>, remove: bool) -> Vec<Leftover> {
 }
 
 /// Takes away areas that nobody has and that hold nothing: of programs that ended while nobody
-/// recorded them. A program does not do it itself: at its end it calls nothing.
+/// recorded them. A program does not do it itself: at its end it calls nothing. And areas that a killed
+/// recorder had prepared.
 pub(super) fn sweep(dir: &Path) {
+    super::prepared::sweep(dir);
     for path in area_files(dir) {
         let Ok(area) = super::discovery::open(&path) else { continue };
         let header = &area.header;
@@ -105,6 +107,10 @@ fn in_area_dir(dir: &Path) -> Vec<Leftover> {
         } else if metadata.is_file() && (is_lock_name(&name) || name == "record.request") {
             (!is_held(&path)).then_some(LeftoverKind::Lock)?
         } else if let Some(session) =
+            super::prepared::session_of(&name).filter(|_| metadata.is_dir())
+        {
+            (!is_held(&lock_path(dir, session))).then_some(LeftoverKind::Folder)?
+        } else if let Some(session) =
             name.strip_prefix("unrecorded-").filter(|_| metadata.is_file())
         {
             // The list of programs that were not recorded in a session.
@@ -113,7 +119,8 @@ fn in_area_dir(dir: &Path) -> Vec<Leftover> {
         } else {
             return None;
         };
-        Some(Leftover { kind, path, bytes: metadata.blocks() * 512, error: None })
+        let below = if metadata.is_dir() { bytes_below(&path, 1) } else { 0 };
+        Some(Leftover { kind, path, bytes: metadata.blocks() * 512 + below, error: None })
     };
     let mut found: Vec<Leftover> = entries(dir).filter_map(leftover).collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));

@@ -19,7 +19,7 @@ use super::mapping::{Access, Mapping};
 use super::processes;
 use super::session_lock::recording_pids;
 use super::sites;
-use super::traced::words;
+use super::traced::{resolved, words};
 use super::verified::VerifiedProcess;
 use crate::error::Error;
 use crate::pattern::Patterns;
@@ -192,7 +192,7 @@ fn describe(path: &Path, area: &OpenArea, recorders: &BTreeSet<u32>) -> AreaInfo
         pids,
         uid: area.file.owner(),
         bytes: area.file.allocated_bytes(),
-        exe: String::from_utf8_lossy(&header.exe).into_owned(),
+        exe: resolved(&String::from_utf8_lossy(&header.exe)),
         command: words(&header.command),
         alive,
         events,

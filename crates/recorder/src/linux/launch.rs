@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::gate::Waits;
 use super::inherited::Inherited;
-use super::rules;
+use super::{processes, rules};
 use crate::error::Error;
 use crate::options::{RecordOptions, rings_grow};
 use crate::report;
@@ -20,8 +20,12 @@ use crate::report;
 /// Patterns longer than this cannot be handed over in the environment.
 const REQUEST_BYTES_MAX: usize = 2000;
 
-/// The text of `LATERALIS_RECORD` [ring-abi §8].
-pub(super) fn record_request(session: u64, options: &RecordOptions) -> Result<String, Error> {
+/// The text of `LATERALIS_RECORD` [ring-abi §8]. `prepared`: names under which there may be areas.
+pub(super) fn record_request(
+    session: u64,
+    options: &RecordOptions,
+    prepared: u32,
+) -> Result<String, Error> {
     let mode = match options.mode {
         RingMode::Discard => "discard",
         RingMode::Overwrite => "overwrite",
@@ -37,10 +41,13 @@ pub(super) fn record_request(session: u64, options: &RecordOptions) -> Result<St
     };
     // The program then need not ask the kernel.
     let cpus = possible_cpus().map_or(String::new(), |cpus| format!("cpus={cpus};"));
+    let namespace = processes::own_namespace();
+    let namespace = if namespace == 0 { String::new() } else { format!("pidns={namespace};") };
+    let prepared = if prepared == 0 { String::new() } else { format!("prepared={prepared};") };
     let grow = if rings_grow(options.buffer_bytes) { "grow;" } else { "" };
     let request = format!(
-        "session={session:x};recorder={};lock;{grow}{cpus}buffer={};packet={};mode={mode};cap={};\
-         enable={enable}",
+        "session={session:x};recorder={};lock;{grow}{cpus}{namespace}{prepared}buffer={};packet={};\
+         mode={mode};cap={};enable={enable}",
         std::process::id(),
         options.buffer_bytes,
         options.packet_bytes,
@@ -74,7 +81,7 @@ pub fn ring_bytes(options: &RecordOptions) -> u64 {
 }
 
 /// CPUs that this machine can have, by the number of the last.
-fn possible_cpus() -> Option<u64> {
+pub(super) fn possible_cpus() -> Option<u64> {
     let cpus = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
     let last: u64 = cpus.trim().rsplit(['-', ',']).next()?.parse().ok()?;
     last.checked_add(1)

@@ -11,6 +11,7 @@
 //! rules                                    conditions, and what is done when they fire
 //! keep                                     windows of time, when a condition fires
 //! kernel                                   events of the kernel as a source
+//! prepared                                areas made before the programs that use them
 //! discovery                                what can be traced, what is enabled
 //! ```
 
@@ -37,6 +38,7 @@ pub mod live;
 mod mapping;
 mod output;
 pub mod policies;
+mod prepared;
 mod processes;
 mod recording;
 mod recover;

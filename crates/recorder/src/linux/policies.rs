@@ -13,7 +13,7 @@ use super::discovery::{AreaInfo, OpenArea, living};
 use super::processes;
 use super::rings::RingWish;
 use super::session_lock::is_held;
-use super::traced::words;
+use super::traced::{resolved, words};
 use super::verified::VerifiedProcess;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -48,7 +48,7 @@ pub(super) fn wanted(options: &RecordOptions, area: &OpenArea) -> Option<Wanted>
         None => None,
         Some(policies) => {
             let command = words(&header.command);
-            let exe = String::from_utf8_lossy(&header.exe);
+            let exe = resolved(&String::from_utf8_lossy(&header.exe));
             let process = living(area).into_iter().next();
             let facts = facts(process.as_ref(), &exe, &command, area.file.owner());
             Some(policies.wanted(&facts)?)

@@ -60,11 +60,15 @@ pub(super) fn numbers(path: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// The PID namespace of this process, an inode; 0 if it is not known.
+pub(super) fn own_namespace() -> u64 {
+    static OWN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *OWN.get_or_init(|| fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino()))
+}
+
 /// Whether a PID namespace, as an area names it, is known and not that of this process.
 pub(super) fn is_foreign_namespace(inode: u64) -> bool {
-    static OWN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    let own =
-        *OWN.get_or_init(|| fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino()));
+    let own = own_namespace();
     inode != 0 && own != 0 && inode != own
 }
 

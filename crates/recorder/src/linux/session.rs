@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Instant;
 
+use lateralis_pleco::Schema;
 use lateralis_ring::RingMode;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -34,6 +35,7 @@ use super::keep::{Chunks, Writer};
 use super::live::{Follower, LiveServer};
 use super::output::Output;
 use super::policies::{self, Standing, Wanted};
+use super::prepared::Prepared;
 use super::processes::ProcessTag;
 use super::recording::{Recording, random_uuid};
 use super::rules::{Commands, MarkQueue};
@@ -116,6 +118,12 @@ pub struct Session {
     file_limit: Option<rustix::process::Rlimit>,
     /// The area that the command's programs share.
     shared: Option<PathBuf>,
+    /// The schema of the library that is loaded into the command's programs.
+    loaded: Option<Schema>,
+    /// Areas for the programs that the command starts next.
+    prepared: Option<Prepared>,
+    /// Programs of the command that were found since areas were prepared last.
+    programs_found: usize,
     /// The request to every program of the user.
     standing: Option<Standing>,
     /// Events of filters, and whether a program had them.
@@ -209,6 +217,9 @@ impl Session {
             control,
             file_limit,
             shared: None,
+            loaded: None,
+            prepared: None,
+            programs_found: 0,
             standing: None,
             filter_events: BTreeMap::new(),
             declined: Vec::new(),
@@ -284,6 +295,12 @@ impl Session {
         self.recording.output.live().and_then(LiveServer::follow)
     }
 
+    /// Notes the schema of the library that [`Session::launch`] has loaded by `LD_PRELOAD`: the areas of
+    /// programs that start in quick succession can then be made before they start.
+    pub fn expect_schema(&mut self, loaded: Schema) {
+        self.loaded = Some(loaded);
+    }
+
     /// Starts a command and records it and its children. `environment` is added to the
     /// command's; an `LD_PRELOAD` in it is put in front of the one that is there.
     pub fn launch(
@@ -295,10 +312,6 @@ impl Session {
         self.recording.write_first_metadata()?;
         signals::catch_program_signals();
         self.forwarding = Some(Forwarding::begin());
-        let request = match &self.options.policies {
-            Some(_) => policies::request_text(&self.options, self.id, true)?,
-            None => launch::record_request(self.id, &self.options)?,
-        };
         let mut environment = environment.to_vec();
         if self.options.shared {
             let path = self.area_dir.join(format!("shared-{:016x}.area", self.id));
@@ -306,6 +319,15 @@ impl Session {
             self.shared = Some(path);
         }
         self.look_at_command(command, &mut environment);
+        let is_loaded = environment.iter().any(|(name, _)| name == "LD_PRELOAD");
+        let loaded = self.loaded.as_ref().filter(|_| is_loaded);
+        self.prepared =
+            loaded.and_then(|loaded| Prepared::new(&self.area_dir, self.id, &self.options, loaded));
+        let names = self.prepared.as_ref().map_or(0, Prepared::names);
+        let request = match &self.options.policies {
+            Some(_) => policies::request_text(&self.options, self.id, true)?,
+            None => launch::record_request(self.id, &self.options, names)?,
+        };
         let adoptions = self.sources.iter().filter_map(|live| live.ask().adoption());
         let adoptions = adoptions.map(|fd| fd.try_clone_to_owned()).collect::<Result<_, _>>();
         let adoptions =

@@ -7,19 +7,38 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, fcntl_lock, flock};
 use rustix::io::Errno;
 
 /// As much of a lock file as is read.
 const TEXT_BYTES_MAX: u64 = 64;
 
-/// A lock that is held.
+/// Device and inode of a file.
+type FileId = (u64, u64);
+
+/// Files of the locks that this process holds. They are never opened a second time: to close them would
+/// drop the lock of `fcntl`, which belongs to the process [fcntl(2)].
+static OWN: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
+
+fn own() -> MutexGuard<'static, BTreeSet<FileId>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_own(path: &Path) -> bool {
+    let file = fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+    file.is_ok_and(|id| own().contains(&id))
+}
+
+/// A lock that is held: of `flock`, which shows that the session has its recorder, and of `fcntl`, for
+/// which the kernel reports the holder by its number in the PID namespace of the caller.
 #[derive(Debug)]
 pub(super) struct SessionLock {
     path: PathBuf,
+    id: FileId,
     _file: File,
 }
 
@@ -51,15 +70,22 @@ impl SessionLock {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&hidden)?;
         // Locked before it is seen: without the lock it would say that the session is over.
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        // A file system that has no such locks has programs ask /proc.
+        let _ = fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive);
         writeln!(file, "{}", std::process::id())?;
-        fs::rename(&hidden, &path)?;
-        Ok(SessionLock { path, _file: file })
+        let metadata = file.metadata()?;
+        let id = (metadata.dev(), metadata.ino());
+        own().insert(id);
+        let lock = SessionLock { path, id, _file: file };
+        fs::rename(&hidden, &lock.path)?;
+        Ok(lock)
     }
 }
 
 impl Drop for SessionLock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+        own().remove(&self.id);
     }
 }
 
@@ -70,6 +96,9 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Whether somebody holds a lock on this file.
 pub(super) fn is_held(path: &Path) -> bool {
+    if is_own(path) {
+        return true;
+    }
     let Ok(file) = open(path) else { return false };
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
@@ -82,6 +111,9 @@ pub(super) fn recording_pids(area_dir: &Path) -> BTreeSet<u32> {
         .map(|entry| entry.path())
         .filter(|path| is_held(path));
     let number = |path: PathBuf| {
+        if is_own(&path) {
+            return Some(std::process::id());
+        }
         let mut text = String::new();
         open(&path).ok()?.take(TEXT_BYTES_MAX).read_to_string(&mut text).ok()?;
         text.trim().parse().ok()
@@ -107,8 +139,34 @@ mod tests {
         fs::write(&path, "12\n").unwrap();
         assert!(!is_held(&path) && recording_pids(&dir).is_empty());
         drop(SessionLock::take(&dir, 0x1f).unwrap());
+        assert!(!path.exists());
         assert!(is_lock_name("session-000000000000001f.lock"));
         assert!(!is_lock_name("session-1f.lock") && !is_lock_name("recorder-1.sock"));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn the_lock_by_which_programs_know_its_process_stays_however_often_it_is_looked_at() {
+        let dir = std::env::temp_dir().join(format!("lateralis-process-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let lock = SessionLock::take(&dir, 0x2f).unwrap();
+        let inode = fs::metadata(lock_path(&dir, 0x2f)).unwrap().ino();
+        // POSIX  ADVISORY  WRITE 4711 00:1b:12 0 EOF
+        let is_locked = || {
+            let pid = std::process::id().to_string();
+            let locks = fs::read_to_string("/proc/locks").unwrap();
+            locks.lines().any(|line| {
+                let mut words = line.split_whitespace().skip(1);
+                let is_it = words.next() == Some("POSIX") && words.nth(2) == Some(&*pid);
+                is_it && words.next().is_some_and(|file| file.ends_with(&format!(":{inode}")))
+            })
+        };
+        assert!(is_locked());
+        assert!(is_held(&lock.path) && SessionLock::take(&dir, 0x2f).is_err());
+        assert_eq!(recording_pids(&dir), BTreeSet::from([std::process::id()]));
+        assert!(is_locked(), "to close the file a second time drops the lock");
+        drop(lock);
+        assert!(!is_locked());
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -82,6 +82,13 @@ pub(super) fn words(command: &[u8]) -> Vec<String> {
     command.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into()).collect()
 }
 
+/// Where the path leads that an area has of its program: a program that is recorded from its start may have
+/// written the one that it was started by, which can be a link. Nothing is opened.
+pub(super) fn resolved(exe: &str) -> String {
+    let path = std::fs::canonicalize(exe).ok().filter(|_| exe.starts_with('/'));
+    path.map_or_else(|| exe.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
 impl TracedProcesses {
     /// With the process that made the area. `area`: /proc is about the same processes; none for an
     /// area that is recovered.
@@ -99,7 +106,7 @@ impl TracedProcesses {
             use_due: Instant::now(),
             table_was_full: false,
         };
-        let exe = String::from_utf8_lossy(&header.exe).into_owned();
+        let exe = resolved(&String::from_utf8_lossy(&header.exe));
         let name: String = exe.rsplit('/').next().unwrap_or_default().chars().take(15).collect();
         let number = header.creator_pid;
         let pid = traced.add((number, 0, name), area);

@@ -4,6 +4,7 @@
 use super::RecordArgs;
 use crate::commands::policy::read;
 use crate::error::CliError;
+use lateralis_pleco::Schema;
 use lateralis_recorder::policy::{PARTS, Policies};
 use lateralis_recorder::{Filter, Patterns, RecordOptions};
 
@@ -56,13 +57,13 @@ pub(super) fn policies(
     }
 }
 
-/// Looks at patterns that can only be about the library of `--with`.
+/// Looks at patterns that can only be about the library of `--with`, and returns its schema.
 ///
 /// Errors: it has no such event; nothing has begun then.
-pub(super) fn check_patterns(args: &RecordArgs) -> Result<(), CliError> {
+pub(super) fn check_patterns(args: &RecordArgs) -> Result<Option<Schema>, CliError> {
     const SCHEMA: &str = include_str!("../../../../../tracer/preload/preload.pleco");
     let compiled = lateralis_pleco::compile("preload.pleco", SCHEMA.as_bytes());
-    let Some(schema) = compiled.schema else { return Ok(()) };
+    let Some(schema) = compiled.schema else { return Ok(None) };
     let known: Vec<String> = schema.events.iter().map(|event| schema.full_name(event)).collect();
     for pattern in args.enable.iter().chain(&args.disable) {
         let subsystem = pattern.split(':').next().unwrap_or_default();
@@ -83,7 +84,7 @@ pub(super) fn check_patterns(args: &RecordArgs) -> Result<(), CliError> {
             return Err(CliError::new("--with has no event of that name", pattern, advice));
         }
     }
-    Ok(())
+    Ok(Some(schema))
 }
 
 /// Whether the library for programs that nobody instrumented has to be loaded.

@@ -115,7 +115,7 @@ impl Session {
                 self.missed.registered();
             }
             match self.take(&path, area, launched) {
-                Ok(_) => {}
+                Ok(_) => self.programs_found += usize::from(launched),
                 // Somebody else is making the rings: wait for them, but not for ever.
                 Err(Error::Rings { cause: lateralis_ring::GeometryError::NotReady, .. })
                     if *self.retries.entry(path.clone()).and_modify(|n| *n += 1).or_insert(0)
@@ -276,6 +276,16 @@ impl Session {
             }
         }
         self.areas.extend(left);
+    }
+
+    /// Makes areas for the programs that may start next, if many do.
+    pub(super) fn tend_prepared(&mut self) {
+        let found = std::mem::take(&mut self.programs_found);
+        let tended = self.prepared.as_mut().map(|prepared| prepared.tend(found));
+        // Programs make their own then, which only takes longer.
+        if let Some(Err(_)) = tended {
+            self.prepared = None;
+        }
     }
 
     pub(super) fn session_lives(&mut self) -> bool {

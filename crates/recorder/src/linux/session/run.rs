@@ -89,6 +89,7 @@ impl Session {
             if drained.is_young {
                 sleep = sleep.min(SHORTEST_SLEEP);
             }
+            self.tend_prepared();
             if now >= next_processes {
                 self.reap_areas();
                 next_processes = Instant::now() + PROCESS_PERIOD;
@@ -242,6 +243,7 @@ impl Session {
             let _ = std::thread::Builder::new().spawn(move || drop(notices));
         }
         self.lock = None;
+        self.prepared = None;
         self.inherited.clear();
         self.discover();
         if self.child.is_some() || !self.attached.is_empty() || watched {
