@@ -280,17 +280,12 @@ impl Prepared {
             self.last_found = Some(now);
             self.is_short = true;
         }
-        match self.busy_until {
-            Some(until) if now < until => {
-                if self.is_short {
-                    self.fill()?;
-                }
-            }
-            Some(_) => {
-                self.busy_until = None;
-                self.remove();
-            }
-            None => {}
+        let is_busy = self.busy_until.is_some_and(|until| now < until);
+        if is_busy && self.is_short {
+            self.fill()?;
+        }
+        if !is_busy && self.busy_until.take().is_some() {
+            self.remove();
         }
         Ok(())
     }
