@@ -32,9 +32,9 @@ pub struct Arrival<E = ()> {
     pub end: End<E>,
 }
 
-/// Arrivals whose departures may come yet. Only those with a key: where the order alone tells
-/// messages apart, one that is ahead of its departure is not to be known from one whose departure
-/// is missing.
+/// Arrivals whose departures may come yet. Without a key only those of the time of the departure: where the
+/// order alone tells messages apart, one that is further ahead is not to be known from one whose departure is
+/// missing.
 ///
 /// Memory: by arrivals within the error of the clocks, 65 536 of them.
 #[derive(Debug)]
@@ -46,22 +46,23 @@ pub struct Early<E = ()> {
     /// How many have gone from the front of them.
     gone: u64,
     /// Their numbers, by channel and key.
-    of_key: HashMap<(u32, u64), VecDeque<u64>, RandomState>,
+    of_key: HashMap<(u32, Option<u64>), VecDeque<u64>, RandomState>,
+    /// The last one that was given up because there was no room, while its departure could come.
+    dropped: Option<(Nanos, StreamIndex)>,
 }
 
 impl<E: Copy> Early<E> {
     /// Of clocks that are known to be off by this at most, any two of them; 0 of one clock.
     #[must_use]
     pub fn new(reach_ns: u64) -> Self {
-        Self { reach_ns, waiting: VecDeque::new(), gone: 0, of_key: HashMap::default() }
+        let (waiting, of_key) = (VecDeque::new(), HashMap::default());
+        Self { reach_ns, waiting, gone: 0, of_key, dropped: None }
     }
 
     /// One arrives that has not left. In the order of time. Cost: a look-up.
     pub fn arrive(&mut self, arrival: Arrival<E>) {
-        if let Some(key) = arrival.key {
-            let number = self.gone + self.waiting.len() as u64;
-            self.of_key.entry((arrival.channel, key)).or_default().push_back(number);
-        }
+        let number = self.gone + self.waiting.len() as u64;
+        self.of_key.entry((arrival.channel, arrival.key)).or_default().push_back(number);
         self.waiting.push_back(Some(arrival));
     }
 
@@ -81,7 +82,7 @@ impl<E: Copy> Early<E> {
         if self.waiting.is_empty() {
             return None;
         }
-        let place = (channel, key?);
+        let place = (channel, key);
         let numbers = self.of_key.get_mut(&place)?;
         let (waiting, gone) = (&mut self.waiting, self.gone);
         let can_be = |number: &u64| {
@@ -90,8 +91,9 @@ impl<E: Copy> Early<E> {
                 let ahead = sent.time.since(arrival.end.time).max(0) as u64;
                 arrival.end.stream != sent.stream
                     && (ahead == 0
-                        || apart(sent.stream, arrival.end.stream)
-                            .is_some_and(|apart| ahead <= apart))
+                        || key.is_some()
+                            && apart(sent.stream, arrival.end.stream)
+                                .is_some_and(|apart| ahead <= apart))
             })
         };
         let found = numbers.iter().take(SEARCH_MAX).position(can_be)?;
@@ -103,6 +105,15 @@ impl<E: Copy> Early<E> {
         arrival.map(|arrival| arrival.end)
     }
 
+    /// Whether an arrival for which there was no room may belong to this departure.
+    #[must_use]
+    pub fn has_dropped(&self, sent: &End<E>) -> bool {
+        self.dropped.is_some_and(|(time, stream)| {
+            let ahead = sent.time.since(time).max(0) as u64;
+            stream != sent.stream && ahead <= self.reach_ns
+        })
+    }
+
     /// The next arrival that no departure from `now` on can belong to, in the order in which they
     /// came; of all that are left if `now` is `None`. To be asked until there is none.
     pub fn give_up(&mut self, now: Option<Nanos>) -> Option<Arrival<E>> {
@@ -110,21 +121,22 @@ impl<E: Copy> Early<E> {
             let first = self.waiting.front()?;
             if let (Some(arrival), Some(now)) = (first, now) {
                 let ahead = now.since(arrival.end.time).max(0) as u64;
-                if ahead <= self.reach_ns && self.waiting.len() <= WAITING_MAX {
-                    return None;
+                if ahead <= self.reach_ns {
+                    if self.waiting.len() <= WAITING_MAX {
+                        return None;
+                    }
+                    self.dropped = Some((arrival.end.time, arrival.end.stream));
                 }
             }
             let first = self.waiting.pop_front().flatten();
             self.gone += 1;
             let Some(arrival) = first else { continue };
-            if let Some(key) = arrival.key {
-                let place = (arrival.channel, key);
-                // Its number is the first of its key.
-                if let Some(numbers) = self.of_key.get_mut(&place) {
-                    numbers.pop_front();
-                    if numbers.is_empty() {
-                        self.of_key.remove(&place);
-                    }
+            let place = (arrival.channel, arrival.key);
+            // Its number is the first of its key.
+            if let Some(numbers) = self.of_key.get_mut(&place) {
+                numbers.pop_front();
+                if numbers.is_empty() {
+                    self.of_key.remove(&place);
                 }
             }
             return Some(arrival);
@@ -162,6 +174,9 @@ mod tests {
         assert_eq!(early.take(0, Some(7), &end(105, 2), &apart), None, "its own stream");
         assert_eq!(early.take(1, Some(7), &end(105, 0), &apart), None, "another channel");
         assert_eq!(early.take(0, None, &end(105, 0), &apart), None, "no key");
+        early.arrive(arrival(1, None, end(105, 2)));
+        assert_eq!(early.take(1, None, &end(105, 2), &apart), None, "its own stream");
+        assert_eq!(early.take(1, None, &end(105, 0), &apart), Some(end(105, 2)), "one time");
         assert_eq!(early.take(0, Some(7), &end(110, 0), &apart), Some(end(100, 2)));
         assert_eq!(early.take(0, Some(7), &end(110, 0), &apart), None, "it is taken");
         assert_eq!(early.give_up(Some(Nanos(112))), Some(arrival(0, None, end(101, 2))));
@@ -175,7 +190,10 @@ mod tests {
         for n in 0..=WAITING_MAX as u64 {
             early.arrive(arrival(0, Some(n), end(0, 2)));
         }
+        assert!(!early.has_dropped(&end(7, 0)));
         assert_eq!(early.give_up(Some(Nanos(1 << 60))), Some(arrival(0, Some(0), end(0, 2))));
+        assert!(early.has_dropped(&end(7, 0)));
+        assert!(!early.has_dropped(&end(7, 2)), "its own stream");
         assert_eq!(early.give_up(Some(Nanos(1 << 60))), None);
     }
 
@@ -205,7 +223,8 @@ mod tests {
                     continue;
                 }
                 let fits = |a: &Arrival| {
-                    key.is_some() && a.key == key && a.end.stream.0 != stream
+                    a.key == key && a.end.stream.0 != stream
+                        && (key.is_some() || time == a.end.time.0)
                         && (time - a.end.time.0) as u64
                             <= apart(error)(end.stream, a.end.stream).unwrap_or(0)
                 };

@@ -2,6 +2,9 @@
 //! Messages of all channels, from the order of time: the one place that decides what belongs
 //! together where an arrival seems to come before its departure.
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use lateralis_model::StreamIndex;
 use lateralis_units::Nanos;
 
@@ -25,13 +28,16 @@ pub struct Flows<E = ()> {
     /// By channel.
     matchers: Vec<Matcher<E>>,
     early: Early<E>,
+    /// Channels with departures whose arrivals may be among those for which there was no room.
+    uncertain: HashSet<u32, RandomState>,
 }
 
 impl<E: Copy> Flows<E> {
     /// Of clocks that are known to be off by this at most, any two of them; 0 of one clock.
     #[must_use]
     pub fn new(reach_ns: u64) -> Self {
-        Self { matchers: Vec::new(), early: Early::new(reach_ns) }
+        let (matchers, uncertain) = (Vec::new(), HashSet::default());
+        Self { matchers, early: Early::new(reach_ns), uncertain }
     }
 
     fn matcher(&mut self, channel: u32) -> &mut Matcher<E> {
@@ -55,6 +61,9 @@ impl<E: Copy> Flows<E> {
                 Flow::Joined(Message { key, send, receive })
             }
             None => {
+                if self.early.has_dropped(&send) {
+                    self.uncertain.insert(channel);
+                }
                 self.matcher(channel).send(key, send);
                 Flow::Open
             }
@@ -76,6 +85,14 @@ impl<E: Copy> Flows<E> {
                 Flow::Open
             }
         }
+    }
+
+    /// Whether more messages of a channel arrived before they left than there was room for: which departure and
+    /// arrival belong together is unknown.
+    #[must_use]
+    #[inline]
+    pub fn is_uncertain(&self, channel: u32) -> bool {
+        !self.uncertain.is_empty() && self.uncertain.contains(&channel)
     }
 
     /// The next arrival that no departure from `now` on can belong to; of all that are left if

@@ -13,6 +13,7 @@ mod credits;
 pub mod diff;
 mod durations;
 mod early;
+mod early_ends;
 pub mod filter;
 mod flows;
 mod gaps;

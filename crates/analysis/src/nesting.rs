@@ -18,6 +18,8 @@ const SEARCH_MAX: usize = 1024;
 #[derive(Debug, Clone, Copy)]
 struct Open<T> {
     kind: u32,
+    /// Stream of the beginning.
+    stream: u32,
     tag: T,
     key: Option<u64>,
     begin: Nanos,
@@ -65,7 +67,7 @@ impl<T: Copy + Default> Nesting<T> {
 
     /// A span begins on a thread. Cost: constant.
     pub fn begin(&mut self, thread: u32, kind: u32, key: Option<u64>, time: Nanos) {
-        self.stack(thread).begin(kind, key, time, T::default());
+        self.stack(thread).begin(kind, key, (time, 0), T::default());
     }
 
     /// It ends on the same thread: its self time in nanoseconds.
@@ -141,27 +143,40 @@ impl<T: Copy> Stack<T> {
         }
     }
 
-    /// A span begins.
+    /// A span begins at a time in a stream.
     #[inline]
-    pub(crate) fn begin(&mut self, kind: u32, key: Option<u64>, time: Nanos, tag: T) {
+    pub(crate) fn begin(
+        &mut self,
+        kind: u32,
+        key: Option<u64>,
+        (time, stream): (Nanos, u32),
+        tag: T,
+    ) {
         self.reach(time);
-        self.open.push(Open { kind, tag, key, begin: time, own_nanos: 0 });
+        self.open.push(Open { kind, stream, tag, key, begin: time, own_nanos: 0 });
     }
 
-    /// The youngest open span of this kind without a key ends: when it began, its self time in
-    /// nanoseconds, and its tag.
+    /// The youngest open span of this kind without a key ends at a time in a stream. One that began at the same
+    /// time in another stream ends only if no other is open: nothing says which of the two events came first.
     ///
     /// `None` if there is none, or more than 1024 others have begun since and not ended.
     /// Cost: a step for each of those.
     #[inline]
-    pub(crate) fn end_youngest(&mut self, kind: u32, time: Nanos) -> Option<(Nanos, u64, T)> {
+    pub(crate) fn end_youngest(
+        &mut self,
+        kind: u32,
+        (time, stream): (Nanos, u32),
+    ) -> Option<(Nanos, u64, T)> {
         self.reach(time);
         let is_it = |open: &Open<T>| open.kind == kind && open.key.is_none();
-        if let Some(open) = self.open.pop_if(|open| is_it(open)) {
+        let is_before = |open: &Open<T>| open.begin < time || open.stream == stream;
+        if let Some(open) = self.open.pop_if(|open| is_it(open) && is_before(open)) {
             return Some((open.begin, open.own_nanos, open.tag));
         }
         let first = self.open.len().saturating_sub(SEARCH_MAX);
-        let index = first + self.open[first..].iter().rposition(is_it)?;
+        let open = &self.open[first..];
+        let before = open.iter().rposition(|open| is_it(open) && is_before(open));
+        let index = first + before.or_else(|| open.iter().rposition(is_it))?;
         let open = self.open.remove(index);
         Some((open.begin, open.own_nanos, open.tag))
     }

@@ -10,6 +10,7 @@
 use lateralis_model::Writer;
 use lateralis_units::Nanos;
 
+use crate::early_ends::{EarlyEnd, EarlyEnds};
 use crate::nesting::Stack;
 use crate::{Edge, Ended, Gaps, Nesting, Numbering, Pairer, Side, Span, SpanCertainty, Wholes};
 
@@ -33,6 +34,8 @@ pub struct PairedSpan<T = ()> {
     pub span: Span,
     /// The tag of its beginning.
     pub tag: T,
+    /// The tag of its end.
+    pub end_tag: T,
     /// The thread that began it, an index into [`SpanPairer::threads`].
     pub thread: u32,
     /// Whether it is one if missing events are put back ([`SpanCertainty`]).
@@ -71,9 +74,9 @@ pub trait SpanSink<T> {
     /// One without a key has ended in a run of its thread, where nothing is missing.
     fn pairs_in_run(&mut self, span: &SpanInRun);
 
-    /// A span ends that did not begin in the trace.
-    fn orphan(&mut self, kind: u32, end: &Edge) {
-        let _ = (kind, end);
+    /// A span ended that did not begin in the trace.
+    fn orphan(&mut self, kind: u32, end: &Edge, tag: T) {
+        let _ = (kind, end, tag);
     }
 
     /// The end of a span has come that was told as a whole: the time of its own is known, and
@@ -85,6 +88,9 @@ pub trait SpanSink<T> {
 
 /// Pairs the edges of many kinds of spans as they come.
 ///
+/// Events of one time in different streams have no order. An end belongs to what began before; one to which
+/// nothing does waits for a beginning of its own time, and is an orphan when that has passed ([`EarlyEnds`]).
+///
 /// Cost: that of [`Pairer`] and [`Nesting`] and a look-up. Memory: by open spans, kinds and threads.
 #[derive(Debug)]
 pub struct SpanPairer<T = ()> {
@@ -95,6 +101,7 @@ pub struct SpanPairer<T = ()> {
     /// Open spans of each thread; those without keys are paired here.
     nesting: Nesting<T>,
     wholes: Wholes,
+    early: EarlyEnds<T>,
     threads: Numbering<Option<Writer>>,
     /// Threads by the low bits of their numbers.
     recent: Vec<(Option<Writer>, u32)>,
@@ -120,6 +127,7 @@ impl<T: Copy + Default> SpanPairer<T> {
             beside: Vec::new(),
             nesting: Nesting::default(),
             wholes: Wholes::default(),
+            early: EarlyEnds::default(),
             threads: Numbering::default(),
             recent: Vec::new(),
             certainty: SpanCertainty::new(begin, gaps),
@@ -219,29 +227,50 @@ impl<T: Copy + Default> SpanPairer<T> {
         self.certainty.doubt_own(time);
     }
 
-    /// Takes the next edge in the order of time; `tag` is kept with a beginning.
+    /// Takes the next edge in the order of time, of this stream.
     ///
     /// Cost: without a key, a step on the stack of its thread.
-    pub fn push(&mut self, kind: u32, edge: Edge, tag: T, sink: &mut impl SpanSink<T>) {
+    pub fn push(
+        &mut self,
+        kind: u32,
+        edge: Edge,
+        (stream, tag): (u32, T),
+        sink: &mut impl SpanSink<T>,
+    ) {
+        self.pass(edge.time, sink);
         let thread = self.thread(edge.writer);
         self.reach(thread, edge.time, true, sink);
         self.know(kind);
         if edge.key.is_none() {
             let of = ThreadEdge { time: edge.time, kind, side: edge.side };
-            let Self { nesting, certainty, .. } = self;
+            if edge.side == Side::Begin
+                && !self.early.is_empty()
+                && self.begin_of_early((kind, thread), &edge, (stream, tag), sink)
+            {
+                return;
+            }
+            let Self { nesting, certainty, early, .. } = self;
             let stack = nesting.stack(thread);
-            return keyless(stack, certainty, (edge.writer, thread), &of, tag, sink);
+            let who = (edge.writer, thread);
+            return keyless(stack, (certainty, early), who, &of, (stream, tag), sink);
         }
         let is_nested = self.has_own && !self.beside[kind as usize];
         if edge.side == Side::Begin {
+            if !self.early.is_empty()
+                && self.begin_of_early((kind, thread), &edge, (stream, tag), sink)
+            {
+                return;
+            }
             if is_nested {
                 self.nesting.begin(thread, kind, edge.key, edge.time);
             }
             sink.begins(kind, false);
         }
-        let Some((span, tag)) = self.pairers[kind as usize].push_tagged(edge, tag) else {
+        let end_tag = tag;
+        let paired = self.pairers[kind as usize].push_tagged(edge, stream, tag);
+        let Some((span, tag)) = paired else {
             if edge.side == Side::End {
-                sink.orphan(kind, &edge);
+                self.early.wait(EarlyEnd { kind, thread, edge, stream, tag: end_tag }, sink);
             }
             return;
         };
@@ -263,7 +292,48 @@ impl<T: Copy + Default> SpanPairer<T> {
         };
         let is_certain = self.certainty.is_certain(kind, &span);
         let own_nanos = own.filter(|_| self.certainty.is_own_certain(begin, edge.time));
-        sink.pairs(&PairedSpan { kind, span, tag, thread: beginner, is_certain, own_nanos });
+        let thread = beginner;
+        sink.pairs(&PairedSpan { kind, span, tag, end_tag, thread, is_certain, own_nanos });
+    }
+
+    /// Time has come up to here: ends that wait for a beginning of an earlier time have none.
+    #[inline]
+    pub fn pass(&mut self, time: Nanos, sink: &mut impl SpanSink<T>) {
+        if !self.early.is_empty() {
+            self.early.pass(Some(time), sink);
+        }
+    }
+
+    /// Whether an end waits for a beginning of its own time.
+    #[must_use]
+    #[inline]
+    pub fn has_early_ends(&self) -> bool {
+        !self.early.is_empty()
+    }
+
+    /// A span begins. Whether it has ended at the same time, in another stream.
+    #[cold]
+    fn begin_of_early(
+        &mut self,
+        (kind, thread): (u32, u32),
+        begin: &Edge,
+        (stream, tag): (u32, T),
+        sink: &mut impl SpanSink<T>,
+    ) -> bool {
+        let Some(early) = self.early.take((kind, thread), begin, stream) else {
+            if self.early.has_dropped(stream) {
+                self.certainty.set_uncertain(kind);
+            }
+            return false;
+        };
+        sink.begins(kind, begin.key.is_none());
+        let span = Span { begin: *begin, end: early.edge };
+        let is_certain = self.certainty.is_certain(kind, &span);
+        let is_own_certain = self.certainty.is_own_certain(begin.time, begin.time);
+        let own_nanos = Some(0).filter(|_| self.has_own && is_own_certain);
+        let end_tag = early.tag;
+        sink.pairs(&PairedSpan { kind, span, tag, end_tag, thread, is_certain, own_nanos });
+        true
     }
 
     /// Takes edges without keys that follow each other on one thread, when it is the turn of the
@@ -276,36 +346,45 @@ impl<T: Copy + Default> SpanPairer<T> {
         &mut self,
         writer: Option<Writer>,
         edges: &[ThreadEdge],
-        tag: T,
+        (stream, tag): (u32, T),
         sink: &mut impl SpanSink<T>,
     ) {
+        if let Some(first) = edges.first() {
+            self.pass(first.time, sink);
+        }
         self.has_runs = true;
         edges.iter().map(|edge| edge.kind).max().into_iter().for_each(|kind| self.know(kind));
         if !self.wholes.is_empty() {
             for &ThreadEdge { time, kind, side } in edges {
-                self.push(kind, Edge { time, side, key: None, writer }, tag, sink);
+                let edge = Edge { time, side, key: None, writer };
+                self.push(kind, edge, (stream, tag), sink);
             }
             return;
         }
         let thread = self.thread(writer);
-        let Self { nesting, certainty, .. } = self;
+        let Self { nesting, certainty, early, .. } = self;
         let stack = nesting.stack(thread);
         if !certainty.gaps().is_empty() {
-            let of = (writer, thread);
-            return edges.iter().for_each(|edge| keyless(stack, certainty, of, edge, tag, sink));
+            let who = (writer, thread);
+            let doubts = (certainty, early);
+            for edge in edges {
+                keyless(stack, (&mut *doubts.0, &mut *doubts.1), who, edge, (stream, tag), sink);
+            }
+            return;
         }
         for &ThreadEdge { time, kind, side } in edges {
             if side == Side::Begin {
-                stack.begin(kind, None, time, tag);
+                stack.begin(kind, None, (time, stream), tag);
                 sink.begins(kind, true);
                 continue;
             }
-            match stack.end_youngest(kind, time) {
+            // No other stream has an event of this thread at the same time, else there were no run.
+            match stack.end_youngest(kind, (time, stream)) {
                 Some((begin, own_nanos, _)) => {
                     let interval = (begin, time);
                     sink.pairs_in_run(&SpanInRun { kind, interval, writer, thread, own_nanos });
                 }
-                None => sink.orphan(kind, &Edge { time, side, key: None, writer }),
+                None => sink.orphan(kind, &Edge { time, side, key: None, writer }, tag),
             }
         }
     }
@@ -330,8 +409,9 @@ impl<T: Copy + Default> SpanPairer<T> {
         });
     }
 
-    /// All whole spans end whose ends are still to come.
+    /// All whole spans end whose ends are still to come, and no end waits any more.
     pub fn finish(&mut self, sink: &mut impl SpanSink<T>) {
+        self.early.pass(None, sink);
         let Self { nesting, wholes, certainty, until, .. } = self;
         wholes.finish(nesting, |ended| {
             let end = ended.end.min(*until);
@@ -397,24 +477,27 @@ impl<T: Copy + Default> SpanPairer<T> {
 /// Spans without a key are of their thread: the youngest open one of the kind ends.
 fn keyless<T: Copy + Default>(
     stack: &mut Stack<T>,
-    certainty: &mut SpanCertainty,
+    (certainty, early): (&mut SpanCertainty, &mut EarlyEnds<T>),
     (writer, thread): (Option<Writer>, u32),
     &ThreadEdge { time, kind, side }: &ThreadEdge,
-    tag: T,
+    (stream, tag): (u32, T),
     sink: &mut impl SpanSink<T>,
 ) {
     if side == Side::Begin {
-        stack.begin(kind, None, time, tag);
+        stack.begin(kind, None, (time, stream), tag);
         return sink.begins(kind, true);
     }
     let edge = |time, side| Edge { time, side, key: None, writer };
-    let Some((begin, own, tag)) = stack.end_youngest(kind, time) else {
-        return sink.orphan(kind, &edge(time, side));
+    let end_tag = tag;
+    let Some(ended) = stack.end_youngest(kind, (time, stream)) else {
+        let edge = edge(time, side);
+        return early.wait(EarlyEnd { kind, thread, edge, stream, tag }, sink);
     };
+    let (begin, own, tag) = ended;
     let span = Span { begin: edge(begin, Side::Begin), end: edge(time, side) };
     let is_certain = certainty.is_certain(kind, &span);
     let own_nanos = Some(own).filter(|_| certainty.is_own_certain(begin, time));
-    sink.pairs(&PairedSpan { kind, span, tag, thread, is_certain, own_nanos });
+    sink.pairs(&PairedSpan { kind, span, tag, end_tag, thread, is_certain, own_nanos });
 }
 
 #[cfg(test)]
@@ -447,13 +530,93 @@ mod tests {
         let mut pairer = SpanPairer::new((Nanos(0), Nanos(i64::MAX)), Gaps::default(), true);
         (0..2).for_each(|_| pairer.add_kind(false));
         let mut own = Own::default();
-        pairer.push(HELD, edge(10, Side::Begin, 1), (), &mut own);
+        pairer.push(HELD, edge(10, Side::Begin, 1), (0, ()), &mut own);
         let whole = Span { begin: edge(25, Side::Begin, 1), end: edge(185, Side::End, 1) };
         pairer.push_whole(WHOLE, &whole, &mut own);
         // Nothing ends, but the thread is seen while the whole span lasts.
-        pairer.push(HELD, Edge { key: Some(4), ..edge(70, Side::End, 1) }, (), &mut own);
-        pairer.push(HELD, edge(268, Side::End, 2), (), &mut own);
+        pairer.push(HELD, Edge { key: Some(4), ..edge(70, Side::End, 1) }, (0, ()), &mut own);
+        pairer.push(HELD, edge(268, Side::End, 2), (0, ()), &mut own);
         pairer.finish(&mut own);
         assert_eq!(own.0, [160]);
+    }
+
+    /// Certain and other spans by begin and end, and orphans.
+    #[derive(Default)]
+    struct Found(Vec<(i64, i64, bool)>, u32);
+
+    impl SpanSink<()> for Found {
+        fn pairs(&mut self, of: &PairedSpan<()>) {
+            self.0.push((of.span.begin.time.0, of.span.end.time.0, of.is_certain));
+        }
+
+        fn pairs_in_run(&mut self, _: &SpanInRun) {}
+
+        fn orphan(&mut self, _: u32, _: &Edge, (): ()) {
+            self.1 += 1;
+        }
+    }
+
+    /// Of edges, each with stream, time, side and thread.
+    fn found(
+        edges: &[(u32, i64, Side, u32)],
+        key: Option<u64>,
+    ) -> (Vec<(i64, i64, bool)>, u32, usize) {
+        let mut pairer = SpanPairer::new((Nanos(0), Nanos(i64::MAX)), Gaps::default(), true);
+        pairer.add_kind(false);
+        let mut found = Found::default();
+        for &(stream, time, side, tid) in edges {
+            let edge =
+                Edge { time: Nanos(time), side, key, writer: Some(Writer { pid: tid, tid }) };
+            pairer.push(0, edge, (stream, ()), &mut found);
+        }
+        let open = pairer.take_unfinished(&mut found).len();
+        (found.0, found.1, open)
+    }
+
+    #[test]
+    fn edges_of_one_time_are_one_span_whichever_stream_comes_first() {
+        use Side::{Begin, End};
+        for key in [None, Some(7)] {
+            let (begin, end) = ((1, 5, Begin, 1), (0, 5, End, 1));
+            let one = (vec![(5, 5, true)], 0, 0);
+            assert_eq!(found(&[end, begin], key), one);
+            assert_eq!(found(&[begin, end], key), one);
+            // Of one stream the order is known.
+            assert_eq!(found(&[(1, 5, End, 1), begin], key), (vec![], 1, 1));
+            // An end of an earlier time does not wait.
+            assert_eq!(found(&[(0, 4, End, 1), begin], key), (vec![], 1, 1));
+            // What began before ends before what begins now.
+            let (before, last) = ((2, 3, Begin, 1), (1, 9, End, 1));
+            let both = (vec![(3, 5, true), (5, 9, true)], 0, 0);
+            assert_eq!(found(&[before, begin, end, last], key), both);
+            assert_eq!(found(&[before, end, begin, last], key), both);
+        }
+        // Whoever began it.
+        let [before, end] = [(2, 3, Begin, 1), (0, 5, End, 2)];
+        let [begin, last] = [(1, 5, Begin, 2), (1, 9, End, 2)];
+        let both = (vec![(3, 5, true), (5, 9, true)], 0, 0);
+        assert_eq!(found(&[before, begin, end, last], Some(7)), both);
+        assert_eq!(found(&[before, end, begin, last], Some(7)), both);
+    }
+
+    /// More ends than there is room for, all of one time: whatever the room decides is not certain.
+    #[test]
+    fn a_million_ends_of_one_time_before_their_beginnings_are_bounded_and_not_certain() {
+        let count = 1_000_000;
+        let mut pairer = SpanPairer::new((Nanos(0), Nanos(i64::MAX)), Gaps::default(), true);
+        pairer.add_kind(false);
+        let mut found = Found::default();
+        let writer = Some(Writer { pid: 1, tid: 1 });
+        for (stream, side) in [(0, Side::End), (1, Side::Begin)] {
+            for key in (0..count).map(Some) {
+                let edge = Edge { time: Nanos(5), side, key, writer };
+                pairer.push(0, edge, (stream, ()), &mut found);
+            }
+        }
+        assert_eq!(found.0.len() + found.1 as usize, count as usize);
+        let edge = |time, side| Edge { time: Nanos(time), side, key: Some(count), writer };
+        pairer.push(0, edge(6, Side::Begin), (0, ()), &mut found);
+        pairer.push(0, edge(7, Side::End), (0, ()), &mut found);
+        assert_eq!(found.0.last(), Some(&(6, 7, false)));
     }
 }

@@ -110,7 +110,7 @@ impl<T> SpanSink<T> for SpanTable {
         }
     }
 
-    fn orphan(&mut self, kind: u32, _: &Edge) {
+    fn orphan(&mut self, kind: u32, _: &Edge, _: T) {
         self.add_orphan(kind);
     }
 

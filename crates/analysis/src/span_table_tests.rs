@@ -34,11 +34,11 @@ impl Tabled {
     }
 
     fn push(&mut self, kind: u32, edge: Edge) {
-        self.pairer.push(kind, edge, (), &mut self.table);
+        self.pairer.push(kind, edge, (0, ()), &mut self.table);
     }
 
     fn push_run(&mut self, writer: Option<Writer>, edges: &[ThreadEdge]) {
-        self.pairer.push_run(writer, edges, (), &mut self.table);
+        self.pairer.push_run(writer, edges, (0, ()), &mut self.table);
     }
 
     fn finish(&mut self) {

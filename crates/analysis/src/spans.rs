@@ -7,6 +7,9 @@
 //! may well be finished by another process than the one that began it. Spans
 //! without a key belong to their thread.
 //!
+//! Events of one time in different streams have no order: an end belongs to what began before, and
+//! only if nothing did, to what begins at its own time.
+//!
 //! ```text
 //! thread 1   (a    (a  )  )
 //! thread 2      (b          (a )
@@ -78,6 +81,8 @@ struct Slot<T> {
     edge: Edge,
     /// What the caller knows of the beginning.
     tag: T,
+    /// Stream of the beginning.
+    stream: u32,
     /// The one begun before it under the same key; [`NONE`] for the first.
     below: u32,
 }
@@ -113,19 +118,19 @@ impl<T> Default for Pairer<T> {
 }
 
 impl Pairer {
-    /// [`Pairer::push_tagged`] without tags.
+    /// [`Pairer::push_tagged`] without tags, of one stream.
     pub fn push(&mut self, edge: Edge) -> Option<Span> {
-        self.push_tagged(edge, ()).map(|(span, ())| span)
+        self.push_tagged(edge, 0, ()).map(|(span, ())| span)
     }
 }
 
 impl<T: Copy> Pairer<T> {
-    /// Takes the next edge in the order of time; gives the span that it ends, with the tag of its
-    /// beginning.
+    /// Takes the next edge in the order of time, of this stream; gives the span that it ends, with the tag of
+    /// its beginning.
     ///
     /// Cost: one look-up, and a step for each span open with the same key that an
     /// end passes over, 1024 at most: beyond that it takes the best of those.
-    pub fn push_tagged(&mut self, edge: Edge, tag: T) -> Option<(Span, T)> {
+    pub fn push_tagged(&mut self, edge: Edge, stream: u32, tag: T) -> Option<(Span, T)> {
         let entry = match edge.key {
             Some(key) => self.keyed.entry(key),
             None => self.of_thread.entry(thread(edge.writer)),
@@ -136,7 +141,7 @@ impl<T: Copy> Pairer<T> {
                     Entry::Occupied(top) => *top.get(),
                     Entry::Vacant(_) => NONE,
                 };
-                let slot = Slot { edge, tag, below };
+                let slot = Slot { edge, tag, stream, below };
                 let index = if self.free == NONE {
                     // Four thousand million open spans do not fit any memory.
                     let index = self.slots.len() as u32;
@@ -157,8 +162,13 @@ impl<T: Copy> Pairer<T> {
                 None
             }
             (Side::End, Entry::Occupied(mut top)) => {
-                let (above, found) = best(&self.slots, *top.get(), edge.writer);
-                let Slot { edge: begin, tag, below } = self.slots[found as usize];
+                let first = *top.get();
+                let is_before =
+                    |slot: &Slot<T>| slot.edge.time < edge.time || slot.stream == stream;
+                let before = best(&self.slots, first, edge.writer, is_before);
+                let chosen = before.or_else(|| best(&self.slots, first, edge.writer, |_| true));
+                let (above, found) = chosen.unwrap_or((None, first));
+                let Slot { edge: begin, tag, below, .. } = self.slots[found as usize];
                 match above {
                     Some(above) => self.slots[above as usize].below = below,
                     None if below == NONE => {
@@ -250,27 +260,35 @@ fn thread(writer: Option<Writer>) -> u64 {
     writer.map_or(u64::MAX, |writer| u64::from(writer.pid) << 32 | u64::from(writer.tid))
 }
 
-/// The open span that an end by `writer` belongs to, of the chain from `top` down,
+/// The open span that an end by `writer` belongs to, of those in the chain from `top` down that `can_be` allows,
 /// and the one above it in the chain.
-fn best<T>(slots: &[Slot<T>], top: u32, writer: Option<Writer>) -> (Option<u32>, u32) {
+fn best<T>(
+    slots: &[Slot<T>],
+    top: u32,
+    writer: Option<Writer>,
+    can_be: impl Fn(&Slot<T>) -> bool,
+) -> Option<(Option<u32>, u32)> {
     let pid = |writer: Option<Writer>| writer.map(|writer| writer.pid);
     let is_known = pid(writer) != Some(NOBODY);
-    let mut of_process = None;
+    let (mut of_process, mut first) = (None, None);
     let (mut above, mut at) = (None, top);
     for _ in 0..SEARCH_MAX {
         let Some(slot) = slots.get(at as usize) else {
             break;
         };
-        if slot.edge.writer == writer {
-            return (above, at);
-        }
-        if is_known && of_process.is_none() && pid(slot.edge.writer) == pid(writer) {
-            of_process = Some((above, at));
+        if can_be(slot) {
+            if slot.edge.writer == writer {
+                return Some((above, at));
+            }
+            if is_known && of_process.is_none() && pid(slot.edge.writer) == pid(writer) {
+                of_process = Some((above, at));
+            }
+            first = first.or(Some((above, at)));
         }
         above = Some(at);
         at = slot.below;
     }
-    of_process.unwrap_or((None, top))
+    of_process.or(first)
 }
 
 /// What [`pair`] found.

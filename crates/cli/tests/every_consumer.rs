@@ -266,7 +266,8 @@ fn in_order(streams: &Streams, with_lost: bool) -> Vec<(usize, Event)> {
     all
 }
 
-/// A span: its name and key, begin and end, the thread that began it.
+/// A span: its name and key, begin and end, the thread that began it. Of one without a length that is 0: which of
+/// several begins of its time it has is unknown.
 type Span = (String, String, Option<u64>, Option<u64>, u32);
 
 /// What a search finds.
@@ -279,50 +280,84 @@ struct Found {
     halves: BTreeMap<&'static str, [u64; 2]>,
 }
 
-/// Spans by looking at all that is open at each end.
+/// Spans by looking at all that is open at each end: what began before its time, or before it in its stream; only
+/// if there is none, what begins at its time in another stream.
 fn spans(events: &[(usize, Event)]) -> Found {
-    let mut open: Vec<Event> = Vec::new();
+    let mut open: Vec<(usize, Event)> = Vec::new();
     let (mut found, mut across, mut halves) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
-    for (_, event) in events {
-        let (begin, name) = match event.class {
-            ASK | CALL => {
-                open.push(*event);
-                continue;
-            }
-            ANSWER => (ASK, "request"),
-            RETURN => (CALL, "work"),
-            _ => continue,
-        };
-        let last = |is_it: &dyn Fn(&Event) -> bool| {
-            open.iter().rposition(|of| {
-                of.class == begin && (begin == CALL || of.key == event.key) && is_it(of)
-            })
-        };
-        let mut at = last(&|of| of.tid == event.tid);
-        if begin == ASK {
-            at = at.or_else(|| last(&|of| of.pid == event.pid)).or_else(|| last(&|_| true));
-        }
-        let halves: &mut [u64; 2] = halves.entry(name).or_default();
-        match at.map(|at| open.remove(at)) {
-            None => halves[1] += 1,
-            Some(of) => {
-                let key = if begin == ASK { of.key.to_string() } else { String::new() };
-                // Nobody knows who ran before the first switch.
-                let tid = if (6..9).contains(&of.tid) { 0 } else { of.tid };
-                let span = (name.to_owned(), key, Some(of.time), Some(event.time), tid);
-                if of.tid / MACHINE != event.tid / MACHINE {
-                    across.insert(span.clone());
+    let mut at = 0;
+    while at < events.len() {
+        let time = events[at].1.time;
+        let group = events[at..].iter().take_while(|(_, event)| event.time == time).count();
+        let mut later = Vec::new();
+        for (stream, event) in &events[at..at + group] {
+            match event.class {
+                ASK | CALL => {
+                    open.push((*stream, *event));
+                    continue;
                 }
-                found.push(span);
+                ANSWER | RETURN => {}
+                _ => continue,
+            }
+            // In a stream, what begins after an end does not belong to it.
+            let can_be = |of: &(usize, Event)| of.1.time < time || of.0 == *stream;
+            match begin_of(&open, event, can_be) {
+                Some(index) => pair(open.remove(index).1, *event, &mut found, &mut across),
+                None => later.push((*stream, *event)),
             }
         }
+        for (stream, end) in later {
+            let can_be = |of: &(usize, Event)| of.0 != stream;
+            match begin_of(&open, &end, can_be) {
+                Some(index) => pair(open.remove(index).1, end, &mut found, &mut across),
+                None => {
+                    let name = if end.class == ANSWER { "request" } else { "work" };
+                    let halves: &mut [u64; 2] = halves.entry(name).or_default();
+                    halves[1] += 1;
+                }
+            }
+        }
+        at += group;
     }
-    for of in open {
+    for (_, of) in open {
         let name = if of.class == ASK { "request" } else { "work" };
         halves.entry(name).or_default()[0] += 1;
     }
     found.sort();
     Found { spans: found, across, halves }
+}
+
+/// Where the begin of an end is: of its own thread, else of its process, else any; the last of them.
+fn begin_of(
+    open: &[(usize, Event)],
+    end: &Event,
+    can_be: impl Fn(&(usize, Event)) -> bool,
+) -> Option<usize> {
+    let begin = if end.class == ANSWER { ASK } else { CALL };
+    let last = |is_it: &dyn Fn(&Event) -> bool| {
+        open.iter().rposition(|of| {
+            let Event { class, key, .. } = of.1;
+            class == begin && (begin == CALL || key == end.key) && can_be(of) && is_it(&of.1)
+        })
+    };
+    let own = last(&|of| of.tid == end.tid);
+    let any = || last(&|of| of.pid == end.pid).or_else(|| last(&|_| true));
+    own.or_else(|| any().filter(|_| begin == ASK))
+}
+
+fn pair(of: Event, end: Event, found: &mut Vec<Span>, across: &mut BTreeSet<Span>) {
+    let (name, key) = match of.class {
+        ASK => ("request", of.key.to_string()),
+        _ => ("work", String::new()),
+    };
+    // Nobody knows who ran before the first switch.
+    let is_unknown = (6..9).contains(&of.tid) || of.time == end.time;
+    let tid = if is_unknown { 0 } else { of.tid };
+    let span = (name.to_owned(), key, Some(of.time), Some(end.time), tid);
+    if of.tid / MACHINE != end.tid / MACHINE {
+        across.insert(span.clone());
+    }
+    found.push(span);
 }
 
 /// Flows by key: sent, received. Keys come once.
@@ -372,13 +407,9 @@ fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
 fn span_of(row: &BTreeMap<String, String>, names: [&str; 5]) -> (Span, String) {
     let number = |name: &str| row[name].parse::<u64>().ok();
     let [name, key, begin, end, tid] = names;
-    let span = (
-        row[name].clone(),
-        row[key].clone(),
-        number(begin),
-        number(end),
-        number(tid).unwrap_or(0) as u32,
-    );
+    let tid = number(tid).filter(|_| row[begin] != row[end]);
+    let span =
+        (row[name].clone(), row[key].clone(), number(begin), number(end), tid.unwrap_or(0) as u32);
     (span, row["quality"].clone())
 }
 

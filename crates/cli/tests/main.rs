@@ -52,6 +52,7 @@ mod seeds;
 mod serial;
 mod sessions;
 mod simulator;
+mod simultaneous;
 mod sql;
 mod stacks;
 mod stats;

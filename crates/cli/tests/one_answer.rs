@@ -213,6 +213,51 @@ fn a_wait_has_one_cause_whichever_stream_comes_first() {
     }
 }
 
+/// Messages without keys, in the order of time: a receive of the nanosecond of its send, in either order of streams.
+#[test]
+fn a_queue_is_one_answer_whichever_stream_comes_first() {
+    let place = Place::new();
+    let put: Vec<Event> = (0..100).map(|id| (PUT, 1_000_000 + id * 1000, 12, id)).collect();
+    let take: Vec<Event> = (0..100).map(|id| (TAKE, 1_000_000 + id * 1000, 11, id)).collect();
+    for (name, streams) in [("a", [put.clone(), take.clone()]), ("b", [take, put])] {
+        write(&place, name, &streams);
+        let stats = place.json(&["stats", name, "--json"]);
+        let queue = &stats["messages"][0];
+        let numbers = ["matched", "never_sent", "never_received", "max_ns"];
+        assert_eq!(numbers.map(|of| queue[of].as_u64()), [100, 0, 0, 0].map(Some), "{queue}");
+        assert_eq!(by_table(&place, name)[0], (100, 0), "{name}");
+        assert_eq!(by_view(&place, name)[0], 100, "{name}");
+    }
+}
+
+/// Of two states that one object enters in one nanosecond nobody knows which holds.
+#[test]
+fn two_states_of_one_time_are_unknown_whichever_stream_comes_first() {
+    let place = Place::new();
+    let before = (MODE, 500, 11, 16);
+    let (one, other) = ((MODE, 1000, 11, 4), (MODE, 1000, 12, 8));
+    let last = (MODE, 2000, 11, 12);
+    for (name, streams) in [
+        ("a", [vec![before, one, last], vec![other]]),
+        ("b", [vec![other], vec![before, one, last]]),
+    ] {
+        write(&place, name, &streams);
+        let columns = "state,ts,status,quality";
+        let output = place.lat(&["table", name, "--name", "states", "--column", columns]);
+        let text = String::from_utf8(output.stdout).expect("CSV");
+        let rows: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(rows.len(), 4, "{name}: {text}");
+        let begun = |time: &str| rows.iter().filter(|row| row.contains(time)).count();
+        assert_eq!([begun(",500,"), begun(",1000,"), begun(",2000,")], [1, 2, 1], "{name}: {text}");
+        let known: Vec<&&str> = rows.iter().filter(|row| !row.ends_with("unknown")).collect();
+        assert_eq!(known, [&"16,500,complete,lower_bound"], "{name}: {text}");
+        let stats = place.json(&["stats", name, "--json"]);
+        let states = stats["states"][0]["states"].as_array().expect("states");
+        let stays: u64 = states.iter().map(|of| of["stays"].as_u64().expect("a count")).sum();
+        assert_eq!(stays, 0, "{name}: {}", stats["states"]);
+    }
+}
+
 /// Random traces full of ties, on three streams, with messages that never arrive or never left.
 #[test]
 fn random_traces_are_one_answer() {

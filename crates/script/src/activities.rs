@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use lateralis_analysis::filter::{Context, matches_pattern};
 use lateralis_analysis::{Edge, Gaps, NOBODY, PairedSpan, Side, SpanInRun, SpanPairer, SpanSink};
-use lateralis_model::{Event, Writer};
+use lateralis_model::{Event, StreamIndex, Writer};
 use lateralis_units::Nanos;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
@@ -173,16 +173,21 @@ struct Pairing {
     kinds: Vec<KindState>,
     /// By their numbers.
     begun: HashMap<u64, Begun>,
+    /// Ends that came before their beginnings, by their numbers.
+    early: HashMap<u64, (End, Attributes)>,
     held: Held,
     /// Activities that began.
     begun_count: u64,
+    /// Ends.
+    end_count: u64,
 }
 
 /// What an end does.
 #[derive(Default)]
 struct Ended {
     pair: Option<PairedSpan<u64>>,
-    is_orphan: bool,
+    /// Numbers of ends to which no beginning comes any more.
+    orphans: Vec<u64>,
 }
 
 impl SpanSink<u64> for Ended {
@@ -193,8 +198,8 @@ impl SpanSink<u64> for Ended {
     // Nothing comes in runs here.
     fn pairs_in_run(&mut self, _: &SpanInRun) {}
 
-    fn orphan(&mut self, _: u32, _: &Edge) {
-        self.is_orphan = true;
+    fn orphan(&mut self, _: u32, _: &Edge, number: u64) {
+        self.orphans.push(number);
     }
 }
 
@@ -207,8 +212,10 @@ impl Activities {
             pairer: SpanPairer::new(all, Gaps::default(), false),
             kinds: script.kinds.iter().map(|_| KindState::default()).collect(),
             begun: HashMap::new(),
+            early: HashMap::new(),
             held: Held::default(),
             begun_count: 0,
+            end_count: 0,
         };
         Self { pairing, classes: HashMap::new() }
     }
@@ -275,7 +282,7 @@ impl Activities {
                             key: key_of(&kind.name, key, engine, event, context)?,
                             attributes: attributes_of(attributes, event, context),
                         };
-                        self.pairing.take(said, at, engine, see)?;
+                        self.pairing.take(said, (at, event.stream), engine, see)?;
                     }
                 }
                 Decode::Function(function, handle) => {
@@ -287,7 +294,7 @@ impl Activities {
                     let all = std::mem::take(&mut *script.said.borrow_mut());
                     result?;
                     for said in all {
-                        self.pairing.take(said, at, engine, see)?;
+                        self.pairing.take(said, (at, event.stream), engine, see)?;
                     }
                 }
             }
@@ -383,7 +390,7 @@ impl Pairing {
     fn take(
         &mut self,
         said: Said,
-        at: End,
+        (at, stream): (End, StreamIndex),
         engine: &Engine,
         see: &mut dyn FnMut(Step<'_>),
     ) -> Result<(), ScriptError> {
@@ -417,37 +424,65 @@ impl Pairing {
         };
         let edge = Edge { time, side, key, writer: writer.or(cpu.map(nobody_on)) };
         let of_pairer = 2 * kind as u32 + u32::from(!is_number);
-        let number = self.begun_count;
+        let number = match side {
+            Side::Begin => self.begun_count,
+            Side::End => self.end_count,
+        };
         let mut ended = Ended::default();
-        self.pairer.push(of_pairer, edge, number, &mut ended);
+        self.pairer.push(of_pairer, edge, (stream.0, number), &mut ended);
+        for orphan in &ended.orphans {
+            if let Some((_, attributes)) = self.early.remove(orphan) {
+                self.held.0 = self.held.0.saturating_sub(Held::of(&[], &attributes));
+            }
+        }
         if side == Side::Begin {
-            of_kind.open += 1;
             self.begun_count += 1;
-            self.held.add(Held::of(&said.key, &said.attributes), engine)?;
             see(Step::Begins { number, kind, key: &said.key, at });
-            let begun = Begun { key: said.key, writer, cpu, tag, attributes: said.attributes };
-            self.begun.insert(number, begun);
+            // It may have ended at the same time, in a stream that comes first.
+            let end = ended.pair.and_then(|pair| Some((pair, self.early.remove(&pair.end_tag)?)));
+            let Some((PairedSpan { is_certain, .. }, (end, of_end))) = end else {
+                of_kind.open += 1;
+                self.held.add(Held::of(&said.key, &said.attributes), engine)?;
+                let begun = Begun { key: said.key, writer, cpu, tag, attributes: said.attributes };
+                self.begun.insert(number, begun);
+                return Ok(());
+            };
+            of_kind.orphans = of_kind.orphans.saturating_sub(1);
+            self.held.0 = self.held.0.saturating_sub(Held::of(&[], &of_end));
+            let attributes = joined(said.attributes, of_end);
+            let activity = Activity { kind, key: said.key, begin: at, end, attributes, is_certain };
+            see(Step::Ends { number: Some(number), activity });
             return Ok(());
         }
-        of_kind.orphans += u64::from(ended.is_orphan);
+        self.end_count += 1;
         let Some(PairedSpan { span, tag: number, is_certain, .. }) = ended.pair else {
+            of_kind.orphans += 1;
+            if !ended.orphans.contains(&number) {
+                self.held.add(Held::of(&[], &said.attributes), engine)?;
+                self.early.insert(number, (at, said.attributes));
+            }
             return Ok(());
         };
         of_kind.open -= 1;
         let Some(begun) = self.begun.remove(&number) else { return Ok(()) };
         self.held.0 = self.held.0.saturating_sub(Held::of(&begun.key, &begun.attributes));
-        let mut attributes = begun.attributes;
-        for (name, value) in said.attributes {
-            if !attributes.iter().any(|(known, _)| *known == name) {
-                attributes.push((name, value));
-            }
-        }
+        let attributes = joined(begun.attributes, said.attributes);
         let Begun { writer, cpu, tag, .. } = begun;
         let begin = End { time: span.begin.time, writer, cpu, tag };
         let activity = Activity { kind, key: begun.key, begin, end: at, attributes, is_certain };
         see(Step::Ends { number: Some(number), activity });
         Ok(())
     }
+}
+
+/// Attributes of an activity: of its begin, then those of its end with other names.
+fn joined(mut of_begin: Attributes, of_end: Attributes) -> Attributes {
+    for (name, value) in of_end {
+        if !of_begin.iter().any(|(known, _)| *known == name) {
+            of_begin.push((name, value));
+        }
+    }
+    of_begin
 }
 
 /// The object with which a function says what begins and ends.

@@ -255,14 +255,14 @@ fn known(edge: Edge) -> Edge {
     Edge { writer: edge.writer.filter(Doubts::is_known), ..edge }
 }
 
-/// A span with both ends, the last of which is this event.
+/// A span with both ends.
 #[inline]
 pub(crate) fn complete<E: Copy>(
     paired: &PairedSpan<Tag<E>>,
-    (stream, event): (StreamIndex, E),
     errors: &mut ClockErrors,
 ) -> DerivedSpan<E> {
-    let PairedSpan { kind, span, tag, thread, is_certain, own_nanos } = *paired;
+    let PairedSpan { kind, span, tag, end_tag, thread, is_certain, own_nanos } = *paired;
+    let (stream, event) = (StreamIndex(end_tag.stream), end_tag.event);
     let begun = StreamIndex(tag.stream);
     let clock_error_ns = errors.between(begun, stream);
     let quality = if is_certain { Quality::Exact } else { Quality::Unknown };

@@ -62,6 +62,10 @@ struct OpenState<E> {
     is_first: bool,
     /// When it was told last.
     told: Nanos,
+    /// In which stream.
+    told_in: StreamIndex,
+    /// Whether another stream told another state at the same time: which of them holds is unknown.
+    is_order_unknown: bool,
     /// Whether it was entered at `since`, and has held up to `told`.
     is_certain: bool,
 }
@@ -210,6 +214,13 @@ impl<E: Copy + Default> Deriver<E> {
         if let Some(ended) = self.successions.comes(at.time) {
             self.close(kinds, Some(ended), sink);
         }
+        if self.spans.has_early_ends() {
+            let errors = &mut self.clock_errors;
+            self.spans.pass(at.time, &mut Spans { kinds, errors, sink });
+        }
+        if let Some(timelines) = &mut self.timelines {
+            timelines.pass(kinds, Some(at.time), sink);
+        }
         let gaps = self.spans.certainty().gaps();
         if gaps.is_empty() {
             return self.certain_fact(kinds, at, fact, sink);
@@ -318,7 +329,7 @@ impl<E: Copy + Default> Deriver<E> {
             self.spans.set_uncertain(span);
         }
         let errors = &mut self.clock_errors;
-        self.spans.push(span, edge, tag, &mut Spans { kinds, errors, tag, sink });
+        self.spans.push(span, edge, (tag.stream, tag), &mut Spans { kinds, errors, sink });
     }
 
     /// Edges of spans without keys that follow each other on one thread
@@ -335,7 +346,8 @@ impl<E: Copy + Default> Deriver<E> {
         }
         let tag = Tag { stream: at.stream.0, event: E::default() };
         let errors = &mut self.clock_errors;
-        self.spans.push_run(at.writer, edges, tag, &mut Spans { kinds, errors, tag, sink });
+        let spans = &mut Spans { kinds, errors, sink };
+        self.spans.push_run(at.writer, edges, (tag.stream, tag), spans);
     }
 
     /// What whoever recorded a span has measured itself is certain.
@@ -351,9 +363,8 @@ impl<E: Copy + Default> Deriver<E> {
         let time = end_of_whole(at.time, duration_ns);
         self.whole_until = self.whole_until.max(time);
         let end = Edge { time, side: Side::End, ..begin };
-        let tag = Tag { stream: at.stream.0, event };
         let errors = &mut self.clock_errors;
-        let spans = &mut Spans { kinds, errors, tag, sink };
+        let spans = &mut Spans { kinds, errors, sink };
         let thread = self.spans.push_whole(kind, &Span { begin, end }, spans);
         let end_of = |edge| {
             let edge = Edge { writer: at.writer, ..edge };
@@ -384,6 +395,7 @@ impl<E: Copy + Default> Deriver<E> {
         let Flow::Joined(message) = flow else { return };
         let joined = match kinds.channels.get(channel as usize) {
             Some(of) if of.is_filtered => Joined::Doubtful,
+            _ if self.flows.is_uncertain(channel) => Joined::Doubtful,
             // By their order alone: of those that were on their way nobody knows how many there were.
             _ if self.is_cut && message.key.is_none() => Joined::Doubtful,
             _ => Joined::of(&message, self.spans.certainty().gaps(), self.begin),
@@ -428,26 +440,45 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         let place = (machine, kinds.owner_of_state(machine, at));
-        let told = self.states.get(&place).map_or(Nanos(i64::MIN), |before| before.told);
-        let is_whole = self.is_told(kinds, machine, told, at.time);
+        let before = self.states.get(&place).copied();
+        let told = before.map_or(Nanos(i64::MIN), |before| before.told);
+        let is_simultaneous =
+            before.is_some_and(|of| of.told == at.time && of.told_in != at.stream);
+        let was_unknown = before.is_some_and(|of| of.is_order_unknown && of.told != at.time);
+        // One of two states of one time may be the one that holds: neither is known to have been left.
+        let is_both = is_simultaneous
+            && before.is_some_and(|of| of.since.time == at.time && of.state != state);
+        let is_whole = self.is_told(kinds, machine, told, at.time) && !was_unknown && !is_both;
         sink.state_told(place, at.time, state, is_whole);
         if let Some(before) = self.states.get_mut(&place)
             && before.state == state
         {
             // Told again of the state it is in: it has been in it all along.
-            before.told = at.time;
+            before.is_order_unknown &= before.told == at.time;
+            (before.told, before.told_in) = (at.time, at.stream);
             before.is_certain &= is_whole;
             return;
         }
-        let before = self.states.get(&place).copied();
         if let Some(before) = before {
+            let is_certain = before.is_certain && !is_both;
+            let before = OpenState { is_certain, ..before };
             let interval = self.interval(kinds, place, &before, at.time, true);
             sink.state(kinds, &interval);
         }
         let event = sink.event(kinds, at, &Fact::State { machine, state });
         let is_first = before.is_none();
-        let told = at.time;
-        let now = OpenState { state, since: *at, event, is_first, told, is_certain: is_whole };
+        let is_order_unknown =
+            is_simultaneous || before.is_some_and(|of| of.is_order_unknown && !was_unknown);
+        let now = OpenState {
+            state,
+            since: *at,
+            event,
+            is_first,
+            told: at.time,
+            told_in: at.stream,
+            is_order_unknown,
+            is_certain: is_whole && !is_order_unknown,
+        };
         self.states.insert(place, now);
     }
 
@@ -459,7 +490,7 @@ impl<E: Copy + Default> Deriver<E> {
         until: Nanos,
         is_complete: bool,
     ) -> StateInterval<E> {
-        let OpenState { state, since, event, is_first, told, is_certain } = *of;
+        let OpenState { state, since, event, is_first, told, is_certain, .. } = *of;
         // How long the first and the last state hold is known only from below.
         let is_between = is_complete && !is_first;
         let quality = match (is_certain && self.is_told(kinds, machine, told, until), is_between) {
@@ -487,8 +518,8 @@ impl<E: Copy + Default> Deriver<E> {
         ended: Option<Nanos>,
         sink: &mut S,
     ) {
-        let (errors, tag) = (&mut self.clock_errors, Tag::default());
-        let open = self.spans.take_unfinished(&mut Spans { kinds, errors, tag, sink });
+        let errors = &mut self.clock_errors;
+        let open = self.spans.take_unfinished(&mut Spans { kinds, errors, sink });
         for (kind, edge, tag) in open {
             let span = half(kind, edge, tag, SpanStatus::Unfinished);
             sink.span(kinds, &DerivedSpan { seen_until: ended, ..span });
@@ -501,7 +532,8 @@ impl<E: Copy + Default> Deriver<E> {
         states.sort_by_key(|((machine, owner), _)| (*machine, *owner));
         for (place, of) in &states {
             let until = ended.map_or(of.told, |ended| ended.max(of.told));
-            sink.state_ends(*place, until, self.is_told(kinds, place.0, of.told, until));
+            let is_whole = self.is_told(kinds, place.0, of.told, until) && !of.is_order_unknown;
+            sink.state_ends(*place, until, is_whole);
             sink.state(kinds, &self.interval(kinds, *place, of, until, false));
         }
         if let Some(timelines) = &mut self.timelines {
@@ -529,8 +561,6 @@ fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
 struct Spans<'a, S: DerivedSink> {
     kinds: &'a Kinds,
     errors: &'a mut ClockErrors,
-    /// Of the event that is being told.
-    tag: Tag<S::Event>,
     sink: &'a mut S,
 }
 
@@ -541,8 +571,7 @@ impl<S: DerivedSink> SpanSink<Tag<S::Event>> for Spans<'_, S> {
     }
 
     fn pairs(&mut self, paired: &PairedSpan<Tag<S::Event>>) {
-        let end = (StreamIndex(self.tag.stream), self.tag.event);
-        self.sink.span(self.kinds, &complete(paired, end, self.errors));
+        self.sink.span(self.kinds, &complete(paired, self.errors));
     }
 
     #[inline]
@@ -550,8 +579,8 @@ impl<S: DerivedSink> SpanSink<Tag<S::Event>> for Spans<'_, S> {
         self.sink.span_in_run(span);
     }
 
-    fn orphan(&mut self, kind: u32, end: &Edge) {
-        self.sink.span(self.kinds, &half(kind, *end, self.tag, SpanStatus::Orphan));
+    fn orphan(&mut self, kind: u32, end: &Edge, tag: Tag<S::Event>) {
+        self.sink.span(self.kinds, &half(kind, *end, tag, SpanStatus::Orphan));
     }
 
     fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {

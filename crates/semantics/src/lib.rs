@@ -14,6 +14,7 @@ mod deriver;
 mod extent;
 pub mod facts;
 pub mod kernel;
+mod simultaneous;
 mod successions;
 mod timelines;
 

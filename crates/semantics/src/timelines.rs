@@ -12,6 +12,7 @@ use lateralis_units::Nanos;
 use crate::contradictions::{Contradiction, ContradictionKind};
 use crate::derived::DerivedSink;
 use crate::facts::{At, Fact, Kinds, Leaving, WakeMoment, Waker};
+use crate::simultaneous::{Before, Simultaneous};
 
 /// A thread in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +154,8 @@ pub struct Timelines<E> {
     alone: Vec<bool>,
     stream: StreamIndex,
     ended: Vec<ThreadInterval>,
+    /// Switches and wake-ups of the last time, while others of that time may come.
+    simultaneous: Simultaneous<E>,
     /// By machine, when its last switch or wake-up was.
     seen_until: Vec<Option<Nanos>>,
     /// Switches of CPUs that are not followed.
@@ -171,6 +174,7 @@ impl<E: Copy + Default> Timelines<E> {
             alone,
             stream: StreamIndex(0),
             ended: Vec::new(),
+            simultaneous: Simultaneous::default(),
             seen_until: Vec::new(),
             left_out: 0,
         }
@@ -234,7 +238,8 @@ impl<E: Copy + Default> Timelines<E> {
         seen.copied().flatten().map_or(begin, |seen| seen.min(end).max(begin))
     }
 
-    /// Takes a switch or a wake-up; of another fact nothing follows.
+    /// Takes a switch or a wake-up; of another fact nothing follows. What it does is known once all others of
+    /// its time have come.
     pub(crate) fn fact<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -242,23 +247,92 @@ impl<E: Copy + Default> Timelines<E> {
         fact: &Fact,
         sink: &mut S,
     ) {
+        self.pass(kinds, Some(at.time), sink);
+        match *fact {
+            Fact::Switch { .. } => {
+                let Some(number) = at.cpu else { return };
+                if self.cpu(number).is_none() {
+                    self.left_out += 1;
+                    return;
+                }
+            }
+            // Of one whose switches are left out nothing would say when it ran.
+            Fact::Wake { tid, is_whole: true, .. } if tid != 0 => {}
+            _ => return,
+        }
+        if self.simultaneous.is_full() {
+            self.pass(kinds, None, sink);
+        }
+        let event = sink.event(kinds, at, fact);
+        self.simultaneous.push(*at, *fact, event);
+    }
+
+    /// Time has come up to here, or to the end: what happened earlier is known completely.
+    #[inline]
+    pub(crate) fn pass<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        now: Option<Nanos>,
+        sink: &mut S,
+    ) {
+        if self.simultaneous.has_passed(now) {
+            self.take_all(kinds, sink);
+        }
+    }
+
+    fn take_all<S: DerivedSink<Event = E>>(&mut self, kinds: &Kinds, sink: &mut S) {
+        let mut all = std::mem::take(&mut self.simultaneous);
+        while let Some((at, fact, event)) = all.next(|at, fact| self.state_before(at, fact)) {
+            self.take(kinds, &at, &fact, event, sink);
+        }
+        self.simultaneous = all.cleared();
+    }
+
+    /// What a thread has to do before an event can happen, by what is known of it now.
+    fn state_before(&self, at: &At, fact: &Fact) -> Before {
+        let state_of = |tid: u32| {
+            let now = self.threads.known(&tid).and_then(|thread| self.scheduling.now(thread));
+            now.map(|(state, _, cpu)| (state, cpu))
+        };
+        let on = |cpu: Option<u32>| cpu.and_then(|of| self.cpus.things().get(of as usize).copied());
+        match *fact {
+            Fact::Switch { to, .. } if to != 0 => match state_of(to) {
+                Some((Some(ThreadState::Running), cpu)) if on(cpu) != at.cpu => Before::Leaves(to),
+                Some((Some(state), _)) if state.is_waiting_for_cpu() => Before::Nothing,
+                Some((Some(ThreadState::Running), _)) => Before::Nothing,
+                _ => Before::Wakes(to),
+            },
+            Fact::Wake { tid, .. } => match state_of(tid) {
+                Some((Some(state), _))
+                    if state == ThreadState::Running || state.is_waiting_for_cpu() =>
+                {
+                    Before::Leaves(tid)
+                }
+                _ => Before::Nothing,
+            },
+            _ => Before::Nothing,
+        }
+    }
+
+    fn take<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        fact: &Fact,
+        event: E,
+        sink: &mut S,
+    ) {
         match *fact {
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole } => {
                 let Some(number) = at.cpu else { return };
-                let Some(cpu) = self.cpu(number) else {
-                    self.left_out += 1;
-                    return;
-                };
-                let event = sink.event(kinds, at, fact);
+                let Some(cpu) = self.cpu(number) else { return };
                 self.stream = at.stream;
                 self.see(host_of(number, Host::new(1).steps().0), at.time);
                 let from = (from, leaving, from_is_whole);
                 self.switch(kinds, at, cpu, from, (to, to_is_whole), event, sink);
             }
-            // Of one whose switches are left out nothing would say when it ran.
-            Fact::Wake { tid, waker, moment, is_whole: true, .. } if tid != 0 => {
+            Fact::Wake { tid, waker, moment, .. } => {
                 let thread = self.threads.number(tid);
-                let event = sink.event(kinds, at, fact);
                 self.stream = at.stream;
                 self.see(host_of(tid, Host::new(1).steps().1), at.time);
                 let is_ready = match moment == WakeMoment::BeginOfNew {
@@ -432,6 +506,7 @@ impl<E: Copy + Default> Timelines<E> {
         ended: Option<Nanos>,
         sink: &mut S,
     ) {
+        self.pass(kinds, None, sink);
         if let Some(ended) = ended {
             self.scheduling.finish(ended);
             self.end_states(kinds, None, None, sink);
@@ -490,5 +565,78 @@ mod tests {
         let there = [(1, 30, cpu, 0, thread), (1, 50, cpu, thread, 0), (1, 60, cpu, 0, thread)];
         let both = [&here[..], &there].concat();
         assert_eq!(unfinished(&both, 90), [(7, 0, 20, 20), (8, 0, 20, 20), (thread, 1, 60, 60)]);
+    }
+
+    /// What is exact of a thread after events of one time in three streams: sleeping, runnable, running.
+    fn states(facts: &[(u32, i64, u32, Fact)], order: [u32; 3]) -> Vec<ThreadStateInterval> {
+        let mut timelines = Timelines::new(Nanos(0), &Gaps::default(), vec![true; 3], None);
+        let (kinds, mut sink) = (Kinds::default(), Ended::default());
+        let mut facts = facts.to_vec();
+        // Those of one stream have its order.
+        facts.sort_by_key(|(stream, time, ..)| (*time, order[*stream as usize]));
+        for (stream, time, cpu, fact) in facts {
+            let stream = StreamIndex(order[stream as usize]);
+            let at = At { time: Nanos(time), stream, cpu: Some(cpu), writer: None, is_told: false };
+            timelines.fact(&kinds, &at, &fact, &mut sink);
+        }
+        timelines.finish(&kinds, Some(Nanos(90)), &mut sink);
+        let known = sink.0.into_iter().filter(|of| of.quality == Quality::Exact);
+        known.map(|of| ThreadStateInterval { stream: StreamIndex(0), ..of }).collect()
+    }
+
+    const ORDERS: [[u32; 3]; 6] =
+        [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+    #[test]
+    fn a_wake_up_precedes_the_switch_of_its_time_whichever_stream_comes_first() {
+        let switch = |from, leaving, to| Fact::Switch {
+            from,
+            leaving,
+            to,
+            from_is_whole: true,
+            to_is_whole: true,
+        };
+        let wake = |waker, moment| Fact::Wake { tid: 7, cpu: None, waker, moment, is_whole: true };
+        let by = Waker::Thread(9);
+        let facts = [
+            (1, 10, 1, switch(0, Leaving::Unknown, 7)),
+            // It sleeps, is woken, comes to another processor, all at once.
+            (1, 20, 1, switch(7, Leaving::Waiting, 0)),
+            (2, 20, 2, wake(by, WakeMoment::Begin)),
+            (0, 20, 0, wake(Waker::Unknown(None), WakeMoment::Queued)),
+            (0, 20, 0, switch(0, Leaving::Unknown, 7)),
+            (0, 30, 0, switch(7, Leaving::Preempted, 0)),
+        ];
+        for order in ORDERS {
+            let found = states(&facts, order);
+            let known: Vec<_> =
+                found.iter().map(|of| (of.state.unwrap().name(), of.begin.0, of.end.0)).collect();
+            let expected = [
+                ("running", 10, 20),
+                ("sleeping", 20, 20),
+                ("runnable", 20, 20),
+                ("running", 20, 30),
+            ];
+            assert_eq!(known, expected, "{order:?}");
+            assert_eq!(found[2].woken, Some((by, WakeMoment::Begin)), "{order:?}");
+        }
+    }
+
+    /// Each processor has as many switches of one time as a packet holds: that costs no search among all.
+    #[test]
+    fn many_switches_of_one_time_are_taken_in_steps() {
+        let mut timelines = Timelines::new(Nanos(0), &Gaps::default(), vec![true; 3], None);
+        let (kinds, mut sink) = (Kinds::default(), Ended::default());
+        for number in 0..100_000_u32 {
+            let (stream, cpu) = (StreamIndex(number % 3), Some(number % 3));
+            let at = At { time: Nanos(5), stream, cpu, writer: None, is_told: false };
+            let [from, to] = [number, number + 3];
+            let leaving = Leaving::Waiting;
+            let (from_is_whole, to_is_whole) = (true, true);
+            let fact = Fact::Switch { from, leaving, to, from_is_whole, to_is_whole };
+            timelines.fact(&kinds, &at, &fact, &mut sink);
+        }
+        timelines.finish(&kinds, Some(Nanos(6)), &mut sink);
+        assert!(sink.0.len() >= 100_000, "{}", sink.0.len());
     }
 }

@@ -2,12 +2,11 @@
 //! Where switches contradict each other: the reason why what threads and processors did is unknown there.
 
 use lateralis_analysis::Gaps;
-use lateralis_model::{Interval, Source};
-use lateralis_semantics::{
-    Contradiction, Contradictions, DerivedSink, Deriver, Deriving, Extent, Known,
-};
+use lateralis_model::{ColumnBatch, Damage, Event, Source};
+use lateralis_semantics::{Contradiction, Contradictions, DerivedSink, Deriver, Deriving, Known};
 use lateralis_store::Recording;
-use lateralis_store::facts::{About, Edges, Fact, Facts, Threads};
+use lateralis_store::facts::{About, At, Edges, Fact, Facts, Kinds, Sink, Threads, Visited};
+use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use crate::date;
@@ -39,53 +38,100 @@ impl DerivedSink for Finding {
     }
 }
 
-/// Finds the contradictions between the chosen switches.
-///
-/// Cost: nothing if the trace has no switches; else a pass over the events.
-pub fn find(
-    recording: &Recording,
-    selection: &Selection<'_>,
-    gaps: Gaps,
-    extent: &Extent,
-) -> Found {
-    let trace = recording.annotated();
-    let mut facts = Facts::new(&trace, &recording.streams);
-    if !facts.has_switches() || !facts.only(About::Threads) {
-        return Found::default();
-    }
-    let Some((begin, end)) = extent.begin().zip(extent.end()) else { return Found::default() };
-    let chosen = selection.interval();
-    let known = Known {
-        window: Some((begin, chosen.end.unwrap_or(end))),
-        is_cut: recording.is_cut(chosen).0,
-        gaps,
-        successions: recording.successions(),
-        follows_threads: Some(facts.alone_streams(&recording.streams)),
-        ..Known::default()
-    };
-    let mut deriver = Deriver::new(&facts, known);
-    let mut finding = Finding(Contradictions::default());
-    let source = &recording.source;
-    let is_whole = chosen == Interval::default() && selection.is_everything();
-    if is_whole && facts.has_columns(source) {
-        let deriving = &mut Deriving { deriver: &mut deriver, sink: &mut finding };
-        // Damage was found when the events were counted; runs, which can be disordered, are not asked for.
-        let _ = facts.visit_columns(source, &trace, &|_, _| (), deriving, Edges::Each);
-    } else {
+/// Finds the contradictions between the chosen switches in a pass over the events that the caller makes.
+pub struct Search {
+    facts: Facts,
+    deriver: Deriver<()>,
+    finding: Finding,
+}
+
+impl Search {
+    /// `None` if the trace has no switches; `gaps` are known from opening it.
+    pub fn new(recording: &Recording, selection: &Selection<'_>, gaps: Gaps) -> Option<Self> {
+        let mut facts = Facts::new(&recording.annotated(), &recording.streams);
+        if !facts.has_switches() || !facts.only(About::Threads) {
+            return None;
+        }
+        let chosen = selection.interval();
+        let source = &recording.source;
         let mut events = source.events_in(chosen);
-        while let Some(event) = events.next_event() {
-            let is_chosen = selection.contains(&event);
-            facts.tell(&event, |kinds, at, fact| {
-                if is_chosen || matches!(fact, Fact::Belongs { .. }) {
-                    deriver.fact(kinds, at, fact, &mut finding);
-                } else {
-                    deriver.see_unchosen(at, &fact);
-                }
-            });
+        let begin = if events.advance() { events.time() } else { Nanos::default() };
+        drop(events);
+        let known = Known {
+            window: Some((begin, chosen.end.unwrap_or(Nanos(i64::MAX)))),
+            is_cut: recording.is_cut(chosen).0,
+            gaps,
+            successions: recording.successions(),
+            follows_threads: Some(facts.alone_streams(&recording.streams)),
+            ..Known::default()
+        };
+        let deriver = Deriver::new(&facts, known);
+        Some(Self { facts, deriver, finding: Finding(Contradictions::default()) })
+    }
+
+    /// Whether the trace can be read by columns, if all of it is chosen.
+    pub fn has_columns(&self, source: &dyn Source) -> bool {
+        self.facts.has_columns(source)
+    }
+
+    /// Takes the next event in the order of time.
+    pub fn event(&mut self, event: &Event<'_>, is_chosen: bool) {
+        let Self { facts, deriver, finding } = self;
+        facts.tell(event, |kinds, at, fact| {
+            if is_chosen || matches!(fact, Fact::Belongs { .. }) {
+                deriver.fact(kinds, at, fact, finding);
+            } else {
+                deriver.see_unchosen(at, &fact);
+            }
+        });
+    }
+
+    /// Reads all events by columns: `see` gets each once in a batch, in any order and on any thread, and
+    /// `kept` those of the classes that `wants` selects, whole.
+    pub fn columns(
+        &mut self,
+        recording: &Recording,
+        wants: impl Fn(u32, u32) -> bool,
+        see: &(dyn Fn(&dyn ColumnBatch, Option<u32>) + Sync),
+        kept: &mut dyn FnMut(&Event<'_>),
+    ) -> Vec<Damage> {
+        self.facts.keep(wants);
+        let Self { facts, deriver, finding } = self;
+        let mut reading = Reading { deriving: Deriving { deriver, sink: finding }, kept };
+        let source = &recording.source;
+        let trace = recording.annotated();
+        // Runs, which can be disordered, are not asked for.
+        match facts.visit_columns(source, &trace, see, &mut reading, Edges::Each) {
+            Visited::Whole(damage) => damage,
+            Visited::Disordered => Vec::new(),
         }
     }
-    deriver.finish(facts.kinds(), Some(end), &mut finding);
-    Found { all: finding.0, facts }
+
+    /// What was found until the last event.
+    pub fn finish(mut self, end: Nanos) -> Found {
+        self.deriver.finish(self.facts.kinds(), Some(end), &mut self.finding);
+        Found { all: self.finding.0, facts: self.facts }
+    }
+}
+
+/// Facts for the search, whole events for its caller.
+struct Reading<'a> {
+    deriving: Deriving<'a, Finding>,
+    kept: &'a mut dyn FnMut(&Event<'_>),
+}
+
+impl Sink for Reading<'_> {
+    fn fact_of(&mut self, kinds: &Kinds, at: &At, fact: Fact) {
+        self.deriving.fact_of(kinds, at, fact);
+    }
+
+    fn appears(&mut self, cpu: u32, time: Nanos) {
+        self.deriving.appears(cpu, time);
+    }
+
+    fn kept(&mut self, event: &Event<'_>, _: &At) {
+        (self.kept)(event);
+    }
 }
 
 /// The member `contradictions` of a document; `name` gives the name of a thread, if it has one.

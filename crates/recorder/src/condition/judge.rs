@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One test and what it remembers: facts in the order of time go in, what fired comes out.
 
-use super::spans::{Ended, Spans, TooLong};
+use super::spans::{Ended, RingId, Spans, TooLong};
 use super::state::{Heartbeat, Levels, Rate, Sequence};
 use super::watch::{Limits, Measured};
 use super::{Compare, Test};
@@ -10,8 +10,8 @@ use crate::source::Thread;
 /// What an event says to a test.
 #[derive(Debug)]
 pub(super) enum Saying {
-    Begin { key: String, by: Option<Thread> },
-    End { key: String, by: Option<Thread> },
+    Begin { key: String, by: Option<Thread>, ring: RingId },
+    End { key: String, by: Option<Thread>, ring: RingId },
     Part(usize),
     Level { key: String, value: f64 },
     Matches { by: Option<Thread> },
@@ -95,16 +95,18 @@ impl Judge {
     /// Takes what an event says; in the order of time.
     pub(super) fn say(&mut self, time: u64, saying: Saying, limits: &mut Limits) -> Outcome {
         match (&mut self.0, saying) {
-            (State::Span(spans, _), Saying::Begin { key, by }) => {
-                limits.spans_not_watched += u64::from(!spans.begin(&key, by, time));
+            (State::Span(spans, _), Saying::Begin { key, by, ring }) => {
+                let has_room = spans.begin(&key, by, (time, ring));
+                limits.spans_not_watched += u64::from(!has_room);
                 Outcome::Nothing
             }
-            (State::Span(spans, limit), Saying::End { key, by }) => match spans.end(&key, by, time)
-            {
-                Ended::InTime => Outcome::Nothing,
-                Ended::TooLong(span) => Outcome::Fired(too_long(span, *limit)),
-                Ended::Fired(number, ticks) => Outcome::Ended { number, ticks },
-            },
+            (State::Span(spans, limit), Saying::End { key, by, ring }) => {
+                match spans.end(&key, by, (time, ring)) {
+                    Ended::InTime => Outcome::Nothing,
+                    Ended::TooLong(span) => Outcome::Fired(too_long(span, *limit)),
+                    Ended::Fired(number, ticks) => Outcome::Ended { number, ticks },
+                }
+            }
             (State::Sequence(sequence), Saying::Part(part)) => match sequence.add(part, time) {
                 Some(began) => Outcome::Fired(Fired {
                     since: began,

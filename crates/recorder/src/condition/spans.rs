@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Spans that are open, and those that took too long. Which end belongs to which beginning is as in
 //! the analyses: of equal keys the innermost, rather one of the same thread, then of the same
-//! process.
+//! process. Events of one time in different rings have no order: an end belongs to what began before, and
+//! only if nothing did, to what begins at its own time.
 //!
 //! This runs between two rounds of draining: no step looks at all that is open.
 
@@ -15,6 +16,11 @@ pub(super) const OPEN_MAX: usize = 1 << 16;
 /// How many open spans of one key an end looks at to find one of its own thread or process, as the
 /// analyses do it (`lateralis-analysis`, `Pairer`).
 const SEARCH_MAX: usize = 1024;
+/// Keys whose ends of one time came before their beginnings.
+const EARLY_MAX: usize = 1 << 12;
+
+/// A ring: its area, and its number there.
+pub(super) type RingId = (u64, u32);
 
 #[derive(Debug)]
 struct Open {
@@ -22,6 +28,8 @@ struct Open {
     /// Tells it from others that began then.
     serial: u64,
     by: Option<Thread>,
+    /// Ring of the beginning.
+    ring: RingId,
     /// Number of its firing.
     fired: Option<u64>,
 }
@@ -56,16 +64,26 @@ pub(super) struct Spans {
     next_serial: u64,
     count: usize,
     fired: usize,
+    /// Ends of a time to which nothing began before, by key: their rings.
+    early: (u64, HashMap<Arc<str>, Vec<RingId>>),
 }
 
 impl Spans {
     pub(super) fn new(limit: u64) -> Spans {
-        let (open, waiting) = (HashMap::new(), BTreeMap::new());
-        Spans { limit, open, waiting, next_serial: 0, count: 0, fired: 0 }
+        let (open, waiting, early) = (HashMap::new(), BTreeMap::new(), (0, HashMap::new()));
+        Spans { limit, open, waiting, next_serial: 0, count: 0, fired: 0, early }
     }
 
     /// False if there is no room for it.
-    pub(super) fn begin(&mut self, key: &str, by: Option<Thread>, begin: u64) -> bool {
+    pub(super) fn begin(
+        &mut self,
+        key: &str,
+        by: Option<Thread>,
+        (begin, ring): (u64, RingId),
+    ) -> bool {
+        if self.has_ended_early(key, (begin, ring)) {
+            return true;
+        }
         if self.count == OPEN_MAX && self.fired > 0 {
             // What fired did what it is here for; its end may have been lost.
             self.forget_fired();
@@ -80,7 +98,7 @@ impl Spans {
             None => Arc::from(key),
         };
         self.waiting.insert((begin, serial), Arc::clone(&key));
-        self.open.entry(key).or_default().push(Open { begin, serial, by, fired: None });
+        self.open.entry(key).or_default().push(Open { begin, serial, by, ring, fired: None });
         self.count += 1;
         true
     }
@@ -94,15 +112,56 @@ impl Spans {
         self.fired = 0;
     }
 
-    pub(super) fn end(&mut self, key: &str, by: Option<Thread>, time: u64) -> Ended {
-        let Some(spans) = self.open.get_mut(key) else { return Ended::InTime };
-        let first = spans.len().saturating_sub(SEARCH_MAX);
-        let last = |is_it: &dyn Fn(&Open) -> bool| {
-            spans[first..].iter().rposition(is_it).map(|at| first + at)
+    /// Whether it ended at the same time, in another ring.
+    fn has_ended_early(&mut self, key: &str, (begin, ring): (u64, RingId)) -> bool {
+        let (time, early) = &mut self.early;
+        if *time != begin {
+            return false;
+        }
+        let Some(rings) = early.get_mut(key) else { return false };
+        let Some(at) = rings.iter().position(|of| *of != ring) else { return false };
+        rings.remove(at);
+        true
+    }
+
+    fn ends_early(&mut self, key: &str, (time, ring): (u64, RingId)) {
+        let (of, early) = &mut self.early;
+        if *of != time {
+            *of = time;
+            early.clear();
+        }
+        if early.len() >= EARLY_MAX && !early.contains_key(key) {
+            return;
+        }
+        let rings = early.entry(Arc::from(key)).or_default();
+        if rings.len() < SEARCH_MAX {
+            rings.push(ring);
+        }
+    }
+
+    pub(super) fn end(
+        &mut self,
+        key: &str,
+        by: Option<Thread>,
+        (time, ring): (u64, RingId),
+    ) -> Ended {
+        let Some(spans) = self.open.get_mut(key) else {
+            self.ends_early(key, (time, ring));
+            return Ended::InTime;
         };
-        let at = last(&|span| span.by == by)
-            .or_else(|| last(&|span| span.by.map(|by| by.pid) == by.map(|by| by.pid)))
-            .unwrap_or(spans.len() - 1);
+        let first = spans.len().saturating_sub(SEARCH_MAX);
+        let pid = |by: Option<Thread>| by.map(|by| by.pid);
+        let best = |can_be: &dyn Fn(&Open) -> bool| {
+            let last = |is_it: &dyn Fn(&Open) -> bool| {
+                let found = spans[first..].iter().rposition(|span| can_be(span) && is_it(span));
+                found.map(|at| first + at)
+            };
+            last(&|span| span.by == by)
+                .or_else(|| last(&|span| pid(span.by) == pid(by)))
+                .or_else(|| last(&|_| true))
+        };
+        let before = best(&|span| span.begin < time || span.ring == ring);
+        let at = before.or_else(|| best(&|_| true)).unwrap_or(spans.len() - 1);
         let span = spans.remove(at);
         if spans.is_empty() {
             self.open.remove(key);
@@ -154,6 +213,32 @@ mod tests {
     /// A span as the model keeps it: key, thread, begin, number of its firing.
     type Kept = (String, Option<Thread>, u64, Option<u64>);
 
+    #[test]
+    fn a_begin_and_an_end_of_one_time_are_one_span_whichever_ring_comes_first() {
+        const FIRST: RingId = (5, 0);
+        const SECOND: RingId = (5, 1);
+        for ends_first in [false, true] {
+            let mut spans = Spans::new(10);
+            if ends_first {
+                assert_eq!(spans.end("k", None, (7, FIRST)), Ended::InTime);
+                assert!(spans.begin("k", None, (7, SECOND)));
+            } else {
+                assert!(spans.begin("k", None, (7, FIRST)));
+                assert_eq!(spans.end("k", None, (7, SECOND)), Ended::InTime);
+            }
+            spans.overdue(1000, |span| panic!("{span:?} is over"));
+            // Of one ring the order is known: this one has not ended.
+            assert_eq!(spans.end("k", None, (2000, FIRST)), Ended::InTime);
+            assert!(spans.begin("k", None, (2000, FIRST)));
+            let mut fired = 0;
+            spans.overdue(3000, |_| {
+                fired += 1;
+                fired
+            });
+            assert_eq!(fired, 1);
+        }
+    }
+
     proptest! {
         // As whoever looks at every open span each time.
         #[test]
@@ -170,7 +255,7 @@ mod tests {
                 let by = tid.checked_sub(1).map(|tid| Thread { pid: tid / 2, tid });
                 match step {
                     0 => {
-                        prop_assert!(spans.begin(&key, by, now));
+                        prop_assert!(spans.begin(&key, by, (now, (0, 0))));
                         all.push((key, by, now, None));
                     }
                     1 => {
@@ -190,7 +275,7 @@ mod tests {
                                 Ended::TooLong(TooLong { begin, ticks, has_ended: true, key, by })
                             }
                         };
-                        prop_assert_eq!(spans.end(&key, by, now), expected);
+                        prop_assert_eq!(spans.end(&key, by, (now, (0, 0))), expected);
                     }
                     _ => {
                         let mut fired = Vec::new();

@@ -45,7 +45,7 @@ impl Bench {
             bytes.resize(bytes.len().next_multiple_of(8), 0);
         }
         let slack = (8 - records[records.len() - 1].2.len() % 8) % 8;
-        self.watch.packet(&self.classes, (0, records[0].1), &bytes, slack as u64);
+        self.watch.packet(&self.classes, (0, (0, 0), records[0].1), &bytes, slack as u64);
     }
 
     fn fired(&mut self, to: u64) -> Vec<(u64, Measured)> {
@@ -312,7 +312,7 @@ fn threads_have_the_names_that_they_had_at_a_moment() {
     };
     for (text, at) in [("first", 10), ("second", 50)] {
         let (bytes, slack) = name(text, at);
-        bench.watch.packet(&bench.classes, (0, at), &bytes, slack);
+        bench.watch.packet(&bench.classes, (0, (0, 0), at), &bytes, slack);
     }
     let at = |moment| bench.watch.names_at(moment).into_iter().map(|(_, name)| name);
     assert_eq!(at(10).count(), 0);

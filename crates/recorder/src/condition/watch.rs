@@ -13,6 +13,7 @@ use super::combine::{Combined, Moment};
 use super::judge::{Fired, Judge, Outcome, Saying};
 use super::names::Names;
 use super::read::field;
+use super::spans::RingId;
 use super::{Condition, EventName, Term, Test};
 use crate::classes::ClassTable;
 use crate::source::Thread;
@@ -194,14 +195,14 @@ impl Watch {
         self.tests.iter().any(|(_, test)| looks_at(test, schema, event))
     }
 
-    /// Takes a packet that was sealed: `records` is its content behind the header, whose last
+    /// Takes a packet of a ring that was sealed: `records` is its content behind the header, whose last
     /// record ends `slack` bytes before its end, and whose first is not before `begin`.
     ///
     /// Cost: a step for each record, a few copies for each that a test wants.
     pub fn packet(
         &mut self,
         classes: &ClassTable,
-        (stream_id, begin): (u32, u64),
+        (stream_id, ring, begin): (u32, RingId, u64),
         records: &[u8],
         slack: u64,
     ) {
@@ -230,7 +231,7 @@ impl Watch {
                     self.judges[*test].happened(record.time, &mut self.limits);
                     continue;
                 }
-                let saying = saying(says, &interest.types, bytes, thread);
+                let saying = saying(says, &interest.types, bytes, (thread, ring));
                 let Some(saying) = saying else { continue };
                 if self.facts.len() >= FACTS_MAX {
                     self.limits.facts_dropped += 1;
@@ -359,7 +360,12 @@ fn writer(records: &[u8], record: &Record) -> Option<Thread> {
     Some(Thread { pid: u32::from_ne_bytes(pid), tid: u32::from_ne_bytes(tid) })
 }
 
-fn saying(says: &Says, types: &[FieldType], record: &[u8], by: Option<Thread>) -> Option<Saying> {
+fn saying(
+    says: &Says,
+    types: &[FieldType],
+    record: &[u8],
+    (by, ring): (Option<Thread>, RingId),
+) -> Option<Saying> {
     let key = |fields: &[usize]| -> Option<String> {
         let mut key = String::new();
         for index in fields {
@@ -373,8 +379,8 @@ fn saying(says: &Says, types: &[FieldType], record: &[u8], by: Option<Thread>) -
         _ => key(fields),
     };
     Some(match says {
-        Says::Begin { key } => Saying::Begin { key: span(key)?, by },
-        Says::End { key } => Saying::End { key: span(key)?, by },
+        Says::Begin { key } => Saying::Begin { key: span(key)?, by, ring },
+        Says::End { key } => Saying::End { key: span(key)?, by, ring },
         Says::Part(part) => Saying::Part(*part),
         Says::Happened => return None,
         Says::Level { field: index, key: fields } => {

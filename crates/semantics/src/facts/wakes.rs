@@ -12,6 +12,8 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use lateralis_model::StreamIndex;
+use lateralis_units::Nanos;
 
 use super::conventions::{InterruptKind, WakeStage};
 use super::{At, Leaving};
@@ -87,6 +89,9 @@ const KINDS: usize = 4;
 #[derive(Debug, Default)]
 pub struct WakeUps {
     pending: HashMap<u32, Pending, RandomState>,
+    /// Threads with a `sched_wakeup` of this time whose `sched_waking` has not come, and its stream: that
+    /// may come in a stream after it.
+    ended_early: (Nanos, HashMap<u32, StreamIndex, RandomState>),
     has_wakings: bool,
     /// By processor.
     cpus: Vec<Cpu>,
@@ -157,7 +162,9 @@ impl WakeUps {
             WakeStage::Waking => {
                 self.has_wakings = true;
                 let waker = self.waker(event, at);
-                if self.pending.len() < MAX_PENDING || self.pending.contains_key(&event.tid) {
+                let has_room =
+                    self.pending.len() < MAX_PENDING || self.pending.contains_key(&event.tid);
+                if has_room && !self.has_ended_early(event.tid, at) {
                     self.pending.insert(event.tid, Pending { waker, has_left: false });
                 }
                 Some((waker, WakeMoment::Begin))
@@ -167,12 +174,37 @@ impl WakeUps {
                 Some(Pending { waker, has_left }) => {
                     has_left.then_some((waker, WakeMoment::QueuedAgain))
                 }
-                // Its `sched_waking` was lost, or made before the recording began.
-                None if self.has_wakings => Some((Waker::Unknown(None), WakeMoment::Queued)),
-                None => Some((self.waker(event, at), WakeMoment::Queued)),
+                // Its `sched_waking` was lost, made before the recording began, or comes in another stream.
+                None => {
+                    self.ends_early(event.tid, at);
+                    let waker = match self.has_wakings {
+                        true => Waker::Unknown(None),
+                        false => self.waker(event, at),
+                    };
+                    Some((waker, WakeMoment::Queued))
+                }
             },
             WakeStage::New => Some((self.waker(event, at), WakeMoment::BeginOfNew)),
         }
+    }
+
+    fn ends_early(&mut self, tid: u32, at: &At) {
+        let (time, threads) = &mut self.ended_early;
+        if *time != at.time {
+            *time = at.time;
+            threads.clear();
+        }
+        if threads.len() < MAX_PENDING {
+            threads.insert(tid, at.stream);
+        }
+    }
+
+    /// Whether the other end of a wake-up that begins now has come already.
+    fn has_ended_early(&mut self, tid: u32, at: &At) -> bool {
+        let (time, threads) = &mut self.ended_early;
+        *time == at.time
+            && threads.get(&tid).is_some_and(|stream| *stream != at.stream)
+            && threads.remove(&tid).is_some()
     }
 
     fn waker(&self, event: &WakeEvent, at: &At) -> Waker {

@@ -193,12 +193,17 @@ impl Owners {
     }
 
     /// The thread that runs on a processor when an event happens there; of a switch the
-    /// one that leaves. None where a switch since the last one may be missing.
+    /// one that leaves. `None` where a switch since the last one may be missing, and where another event is a
+    /// switch of the same time: which of them came first is not kept.
     ///
     /// Cost: two binary searches.
-    pub fn running(&self, cpu: u32, time: Nanos) -> Option<Writer> {
+    pub fn running(&self, cpu: u32, time: Nanos, is_switch: bool) -> Option<Writer> {
         let of_cpu = self.switches.get(&cpu)?;
         let after = of_cpu.partition_point(|(switched, _)| *switched < time);
+        let simultaneous = of_cpu.get(after + usize::from(is_switch));
+        if simultaneous.is_some_and(|(switched, _)| *switched == time) {
+            return None;
+        }
         let (since, tid) = *of_cpu.get(after.checked_sub(1)?)?;
         if self.gaps.between(since, time) {
             return None;

@@ -150,7 +150,9 @@ impl<'a> Drawing<'a> {
         let below = if owner == Owner::Process(None) { at.owner() } else { owner };
         let name = kind.map_or_else(String::new, |kind| kind.label());
         let counter = self.lists.counter(self.builder, (counter, owner), below, &name);
-        self.builder.level(counter, at.time.0, value);
+        if let Some(counter) = counter {
+            self.builder.level(counter, at.time.0, value);
+        }
     }
 
     /// A thread that an event names, and the lane of its spans and states.

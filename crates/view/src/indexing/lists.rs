@@ -46,6 +46,8 @@ pub struct Lists {
     pub(super) others_lane: Option<u32>,
     counters: Vec<Counter>,
     counter_ids: HashMap<(u32, Owner), u32, RandomState>,
+    /// Values of counters beyond [`COUNTERS_MAX`].
+    levels_left_out: u64,
     pub names: Vec<String>,
     name_ids: HashMap<String, u32, RandomState>,
     /// What schemas promise of each kind of span.
@@ -78,6 +80,7 @@ impl Lists {
             others_lane: None,
             counters: Vec::new(),
             counter_ids: HashMap::default(),
+            levels_left_out: 0,
             names: vec![String::new(); span_names],
             name_ids: HashMap::default(),
             budgets: Vec::new(),
@@ -261,9 +264,13 @@ impl Lists {
         of: (u32, Owner),
         below: Owner,
         name: &str,
-    ) -> u32 {
+    ) -> Option<u32> {
         if let Some(id) = self.counter_ids.get(&of) {
-            return *id;
+            return Some(*id);
+        }
+        if self.counters.len() >= COUNTERS_MAX {
+            self.levels_left_out += 1;
+            return None;
         }
         let parent = Some(self.owner_lane(builder, below));
         let kind = LaneKind::Counter;
@@ -272,7 +279,15 @@ impl Lists {
         self.version += 1;
         let id = self.counters.len() as u32 - 1;
         self.counter_ids.insert(of, id);
-        id
+        Some(id)
+    }
+
+    /// Values of counters without a lane, as a sentence; `None` if there are none.
+    pub fn left_out_levels(&self) -> Option<String> {
+        let count = self.levels_left_out;
+        (count > 0).then(|| {
+            format!("{count} values are not drawn: they are of counters beyond {COUNTERS_MAX}")
+        })
     }
 
     /// The counter of instructions of the thread of a lane, on a lane of its own below that.
@@ -368,6 +383,8 @@ impl Lists {
 
 /// Lanes of processors, processes and threads, about; a trace may have a million threads.
 const LANES_MAX: u32 = 1 << 16;
+/// Counters with a lane: a counter with a key may have millions.
+pub(super) const COUNTERS_MAX: usize = 1 << 16;
 /// Name of the lane of those that have no lane of their own.
 const OTHERS: &str = "CPUs, processes and threads beyond 65536 lanes";
 

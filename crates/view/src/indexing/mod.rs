@@ -18,7 +18,7 @@ mod who;
 
 use std::io::{self, Write};
 
-use lateralis_lanes::{Builder, FlowLane, Gathers, PointRef, Spool};
+use lateralis_lanes::{Builder, FlowLane, Gathers, Missing, PointRef, Spool};
 use lateralis_model::{Damage, Event, Interval, LossCause, Source, Writer};
 use lateralis_semantics::Deriver;
 use lateralis_store::Recording;
@@ -243,6 +243,10 @@ impl Indexing<Builder> {
         ended::contradictions(counts.contradictions(), &lists, origin, &mut meta);
         let lane_of = |stream: u32| lane_of_stream.get(stream as usize).copied().flatten();
         ended::missing(recording, damage, &lane_of, &mut meta, &mut builder);
+        if let Some(reason) = lists.left_out_levels() {
+            let file = "counters".to_owned();
+            meta.damage.push(Missing { file, reason, ..Missing::default() });
+        }
         builder.finish(meta, identity, out)
     }
 }

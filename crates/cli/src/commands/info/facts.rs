@@ -2,9 +2,12 @@
 //! What `lat info` says, before it is said.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
-use lateralis_model::{Damage, Event, Look, Seen, Source, StreamIndex, Writer};
+use lateralis_model::{
+    ColumnBatch, Damage, Event, Interval, Look, Place, Seen, Source, StreamIndex, Trace, Writer,
+};
 use lateralis_semantics::Extent;
 use lateralis_traces::{Part, Tie};
 use lateralis_units::Nanos;
@@ -22,6 +25,12 @@ use lateralis_store::facts::{Facts as Meaning, Threads};
 const INTERNAL: &str = "lateralis:";
 const PROCESS_EVENT: &str = "lateralis:PROCESS";
 const THREAD_NAME_EVENT: &str = "lateralis:THREAD_NAME";
+
+fn class_name(trace: &Trace, stream: u32, class: u32) -> &str {
+    let stream = trace.stream_classes.get(stream as usize);
+    let class = stream.and_then(|stream| stream.event_classes.get(class as usize));
+    class.map_or("", |class| class.name.as_str())
+}
 
 /// One process that the trace names.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -114,8 +123,19 @@ pub struct Facts {
 impl Facts {
     /// Reads the chosen events.
     ///
-    /// Cost: one pass; memory by classes, streams and threads, not by events.
+    /// Cost: one pass, where the trace has switches in the order of time, and another if it finds damage that
+    /// opening did not; memory by classes, streams and threads, not by events.
     pub fn of(recording: &Recording, selection: &Selection<'_>) -> Self {
+        let known = recording.all_damage(Vec::new());
+        let (facts, has_found_damage) = Self::pass(recording, selection, &known);
+        match has_found_damage && facts.contradictions.all.count() > 0 {
+            // What is missing may explain them.
+            true => Self::pass(recording, selection, &facts.damage).0,
+            false => facts,
+        }
+    }
+
+    fn pass(recording: &Recording, selection: &Selection<'_>, known: &[Damage]) -> (Self, bool) {
         let source = &recording.source;
         let trace = source.trace();
         let mut facts = Self {
@@ -129,43 +149,62 @@ impl Facts {
             .iter()
             .map(|stream| vec![Tally::default(); stream.event_classes.len()])
             .collect();
-        let name = |stream: u32, class: u32| {
-            trace.stream_classes[stream as usize].event_classes[class as usize].name.as_str()
-        };
         let meaning = Meaning::new(&recording.annotated(), &recording.streams);
-        let look = |stream, class| match name(stream, class) {
+        let look = |stream, class| match class_name(trace, stream, class) {
             PROCESS_EVENT | THREAD_NAME_EVENT => Look::Whole,
             // They may end after the last event.
             _ if meaning.has_wholes(stream, class) => Look::Whole,
             _ => Look::Ends,
         };
-        // Counts need no order of time, and few events tell more than when they were.
-        let add =
-            |facts: &mut Self, classes: &mut [Vec<Tally>], at: (StreamIndex, u32, u32), tally| {
-                let (stream, stream_class, class) = at;
-                facts.streams[stream.0 as usize].merge(&tally);
-                classes[stream_class as usize][class as usize].merge(&tally);
-            };
-        let inside = selection.survey(source, &look, &mut |seen| match seen {
-            Seen::Event(event) => {
-                facts.streams[event.stream.0 as usize].add(event.time);
-                let class = event.class_index as usize;
-                classes[event.stream_class_index as usize][class].add(event.time);
-                facts.extent.reach(meaning.end_of(event));
-                facts.thread(event);
+        let mut search = contradictions::Search::new(recording, selection, recording.gaps(known));
+        let is_whole = selection.interval() == Interval::default() && selection.is_everything();
+        let inside = match &mut search {
+            Some(search) if is_whole && search.has_columns(source) => {
+                let wants = |stream, class| look(stream, class) == Look::Whole;
+                let mut kept = Self::default();
+                let counted = Mutex::new((&mut facts, &mut classes));
+                let see = |batch: &dyn ColumnBatch, _: Option<u32>| {
+                    let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+                    let (facts, classes) = &mut *counted;
+                    facts.batch(trace, classes, batch);
+                };
+                let inside = search.columns(recording, wants, &see, &mut |event| {
+                    if wants(event.stream_class_index, event.class_index) {
+                        kept.extent.reach(meaning.end_of(event));
+                        kept.names(event);
+                    }
+                });
+                facts.add_names(kept);
+                inside
             }
-            Seen::Times { stream, stream_class, class, times } => {
-                let at = (stream, stream_class, class);
-                add(&mut facts, &mut classes, at, Tally::of(times));
+            Some(search) => {
+                let mut events = source.events_in(selection.interval());
+                while !selection.has_failed()
+                    && let Some(event) = events.next_event()
+                {
+                    let is_chosen = selection.contains(&event);
+                    search.event(&event, is_chosen);
+                    if is_chosen {
+                        facts.event(&mut classes, &meaning, &event);
+                    }
+                }
+                events.damage()
             }
-            Seen::Ends { stream, stream_class, class, count, first, last } => {
-                let tally = Tally { count, first: Some(first), last: Some(last) };
-                add(&mut facts, &mut classes, (stream, stream_class, class), tally);
-            }
-            Seen::Written { stream_class, class, writer, count } => {
-                facts.written(name(stream_class, class), writer, count);
-            }
-        });
+            // Counts need no order of time, and few events tell more than when they were.
+            None => selection.survey(source, &look, &mut |seen| match seen {
+                Seen::Event(event) => facts.event(&mut classes, &meaning, event),
+                Seen::Times { stream, stream_class, class, times } => {
+                    facts.add(&mut classes, (stream, stream_class, class), Tally::of(times));
+                }
+                Seen::Ends { stream, stream_class, class, count, first, last } => {
+                    let tally = Tally { count, first: Some(first), last: Some(last) };
+                    facts.add(&mut classes, (stream, stream_class, class), tally);
+                }
+                Seen::Written { stream_class, class, writer, count } => {
+                    facts.written(class_name(trace, stream_class, class), writer, count);
+                }
+            }),
+        };
         for (pid, name) in &recording.names.processes {
             let process = facts.processes.entry(*pid).or_default();
             if process.name.is_empty() {
@@ -190,11 +229,93 @@ impl Facts {
             facts.extent.add_events(first, last);
         }
         facts.extent = facts.extent.until(selection.interval().end);
+        let has_found_damage = !inside.is_empty();
         facts.damage = recording.all_damage(inside);
-        let gaps = recording.gaps(&facts.damage);
-        facts.contradictions = contradictions::find(recording, selection, gaps, &facts.extent);
+        if let (Some(search), Some(end)) = (search, facts.extent.end()) {
+            facts.contradictions = search.finish(end);
+        }
         facts.times_beyond = beyond::count(recording, facts.total.first, facts.total.last);
-        facts
+        (facts, has_found_damage)
+    }
+
+    /// Counts events of one class.
+    fn add(
+        &mut self,
+        classes: &mut [Vec<Tally>],
+        (stream, stream_class, class): (StreamIndex, u32, u32),
+        tally: Tally,
+    ) {
+        self.streams[stream.0 as usize].merge(&tally);
+        classes[stream_class as usize][class as usize].merge(&tally);
+    }
+
+    fn event(&mut self, classes: &mut [Vec<Tally>], meaning: &Meaning, event: &Event<'_>) {
+        self.streams[event.stream.0 as usize].add(event.time);
+        let class = event.class_index as usize;
+        classes[event.stream_class_index as usize][class].add(event.time);
+        self.extent.reach(meaning.end_of(event));
+        self.names(event);
+        if let Some(writer) = event.writer {
+            self.written(&event.class.name, writer, 1);
+        }
+    }
+
+    /// Counts the events of a batch.
+    fn batch(&mut self, trace: &Trace, classes: &mut [Vec<Tally>], batch: &dyn ColumnBatch) {
+        let (stream, stream_class) = (batch.stream(), batch.stream_class());
+        for class in (0..batch.class_count()).map(|index| batch.class(index)) {
+            let at = (stream, stream_class, class.class);
+            self.add(classes, at, Tally::of(class.times));
+        }
+        for event in (0..batch.row_count()).map(|index| batch.row(index)) {
+            let tally = Tally::of(&[event.time]);
+            self.add(classes, (stream, stream_class, event.class_index), tally);
+            if let Some(writer) = event.writer {
+                self.written(&event.class.name, writer, 1);
+            }
+        }
+        if batch.writers().is_empty() {
+            return;
+        }
+        let mut writers = batch.writers().iter().peekable();
+        let (mut writer, mut counts) = (None, Vec::<u64>::new());
+        let report = |facts: &mut Self, writer: Option<Writer>, counts: &mut Vec<u64>| {
+            for (class, count) in (0..).zip(counts.drain(..)).filter(|(_, count)| *count > 0) {
+                if let Some(writer) = writer {
+                    facts.written(class_name(trace, stream_class, class), writer, count);
+                }
+            }
+        };
+        for (at, place) in (0..).zip(batch.order().iter()) {
+            while let Some((_, next)) = writers.next_if(|(from, _)| *from <= at) {
+                report(self, writer, &mut counts);
+                writer = Some(*next);
+            }
+            let Place::Columns(class) = place else { continue };
+            let class = class as usize;
+            if counts.len() <= class {
+                counts.resize(class + 1, 0);
+            }
+            counts[class] += 1;
+        }
+        report(self, writer, &mut counts);
+    }
+
+    /// Names and ends that single events told.
+    fn add_names(&mut self, told: Self) {
+        if let Some(end) = told.extent.end() {
+            self.extent.reach(end);
+        }
+        for (pid, of) in told.processes {
+            let process = self.processes.entry(pid).or_default();
+            process.parent_pid = of.parent_pid.or(process.parent_pid);
+            if !of.name.is_empty() {
+                process.name = of.name;
+            }
+            for (tid, thread) in of.threads {
+                process.threads.entry(tid).or_default().name = thread.name;
+            }
+        }
     }
 
     fn class(&mut self, name: &str, tally: &Tally) {
@@ -209,7 +330,8 @@ impl Facts {
         }
     }
 
-    fn thread(&mut self, event: &Event<'_>) {
+    /// Takes the names that an event of the tracer about itself tells.
+    fn names(&mut self, event: &Event<'_>) {
         let number = |name| {
             let value = event.payload()?.get(name)?.as_u64()?;
             u32::try_from(value).ok()
@@ -229,11 +351,7 @@ impl Facts {
                 let thread = self.processes.entry(pid).or_default().threads.entry(tid).or_default();
                 thread.name = text("name").unwrap_or_default();
             }
-            name => {
-                if let Some(writer) = event.writer {
-                    self.written(name, writer, 1);
-                }
-            }
+            _ => {}
         }
     }
 

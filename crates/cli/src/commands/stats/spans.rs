@@ -120,7 +120,8 @@ impl Spans {
         match (derived.status, derived.span()) {
             (SpanStatus::Complete, Some(span)) => {
                 self.clocks.ended(kind, derived.clock_error_ns);
-                let paired = PairedSpan { kind, span, tag: (), thread, is_certain, own_nanos };
+                let (tag, end_tag) = ((), ());
+                let paired = PairedSpan { kind, span, tag, end_tag, thread, is_certain, own_nanos };
                 self.table.pairs(&paired);
             }
             (SpanStatus::Whole, Some(span)) => self.table.add_whole(kind, &span, thread),

@@ -118,7 +118,8 @@ impl Rules {
         }
         let Some((header, records)) = split(packet) else { return };
         let slack = header.packet_bits.saturating_sub(header.content_bits) / 8;
-        let place = (header.stream_id, header.timestamp_begin);
+        let ring = (header.area_id, header.cpu_id);
+        let place = (header.stream_id, ring, header.timestamp_begin);
         self.watch.packet(classes, place, records, slack);
     }
 

@@ -105,12 +105,9 @@ impl Scanner<'_> {
             let place = places.and_then(|places| places.get(event).copied());
             let writer = writers.at(place.unwrap_or(event as u32));
             writer.map(|writer| settled(opened, writer)).or_else(|| {
-                told_writer(
-                    opened,
-                    number(reading.told.tid, event),
-                    number(reading.told.pid, event),
-                    (cpu, class.times[event]),
-                )
+                let told = &reading.told;
+                let thread = (number(told.tid, event), number(told.pid, event));
+                told_writer(opened, told, thread, (cpu, class.times[event]))
             })
         }));
     }

@@ -130,7 +130,8 @@ impl Scanner<'_> {
         }
         let writer = match self.needs_writer {
             true => event.writer.map(|writer| settled(self.opened, writer)).or_else(|| {
-                told_writer(self.opened, thread(told.tid), thread(told.pid), (cpu, event.time))
+                let thread = (thread(told.tid), thread(told.pid));
+                told_writer(self.opened, told, thread, (cpu, event.time))
             }),
             false => None,
         };

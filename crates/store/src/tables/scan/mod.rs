@@ -140,7 +140,7 @@ impl<'s> Scanner<'s> {
                     shown[*leaf].push(place);
                 }
             }
-            let told = Told::of(&leaves);
+            let told = Told::of(&class.name, &leaves);
             let environment = trace.environment_of(variant.stream_class);
             let label = environment.iter().find(|(name, _)| name == "genode.label");
             let label = label.and_then(|(_, value)| value.as_text());

@@ -13,6 +13,8 @@ pub struct Told {
     pub pid: Option<usize>,
     pub cpu: Option<usize>,
     pub command: Option<usize>,
+    /// Whether its events are switches: their thread is the one that leaves.
+    pub is_switch: bool,
 }
 
 const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_tid", "_vtid"];
@@ -21,8 +23,8 @@ const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
 const COMMAND_FIELDS: [&str; 4] = ["comm", "procname", "_procname", "thread_name"];
 
 impl Told {
-    /// By the names of the fields of contexts.
-    pub fn of(leaves: &[Leaf<'_>]) -> Self {
+    /// By the name of the class and those of the fields of contexts.
+    pub fn of(class: &str, leaves: &[Leaf<'_>]) -> Self {
         let at = |scope: Scope, names: &[&str]| {
             names.iter().find_map(|name| {
                 leaves.iter().position(|leaf| leaf.scope == scope && leaf.name == *name)
@@ -38,6 +40,7 @@ impl Told {
             pid: context(&PID_FIELDS),
             cpu: at(Scope::Common, &CPU_FIELDS),
             command: context(&COMMAND_FIELDS),
+            is_switch: class.rsplit(':').next() == Some("sched_switch"),
         }
     }
 }
@@ -63,12 +66,12 @@ pub fn settled(opened: &Opened, writer: Writer) -> Writer {
 /// The thread as contexts tell it, else the one that runs on the processor.
 pub fn told_writer(
     opened: &Opened,
-    tid: Option<u32>,
-    pid: Option<u32>,
+    told: &Told,
+    (tid, pid): (Option<u32>, Option<u32>),
     (cpu, time): (Option<u32>, Nanos),
 ) -> Option<Writer> {
     match tid {
         Some(tid) => Some(Writer { pid: pid.unwrap_or_else(|| opened.owners().pid(tid)), tid }),
-        None => opened.owners().running(cpu?, time),
+        None => opened.owners().running(cpu?, time, told.is_switch),
     }
 }

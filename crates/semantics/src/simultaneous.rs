@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The order of switches and wake-ups of one time.
+//!
+//! Those of one stream have the order of the stream. Those of different streams have none: of the next ones of
+//! all streams the first comes that needs none of the others to come before it.
+//!
+//! ```text
+//! stream 0 (CPU 0)   switch to B 7               needs B to be awake
+//! stream 1 (CPU 1)   wake B 7, switch from A 7
+//! order              wake B, switch to B, switch from A
+//! ```
+
+use lateralis_model::StreamIndex;
+use lateralis_units::Nanos;
+
+use crate::facts::{At, Fact, WakeMoment};
+
+/// Events of one time that are put in order together.
+const ALL_MAX: usize = 128;
+/// Streams whose next events are compared with all others.
+const STREAMS_MAX: usize = 32;
+
+/// What has to happen to a thread before an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    Nothing,
+    /// It leaves the processor that it is on.
+    Leaves(u32),
+    /// It is woken.
+    Wakes(u32),
+}
+
+/// Events of one time, in the order in which they came: by stream.
+///
+/// Cost: nothing where they are of one stream, else 32 × 128 steps each at most. Memory: 128 events.
+#[derive(Debug)]
+pub(crate) struct Simultaneous<E> {
+    all: Vec<Option<(At, Fact, E)>>,
+    /// Those before it have been taken.
+    first: usize,
+    are_of_several_streams: bool,
+    /// Threads whose wake-up has begun, with the stream of that.
+    woken: Vec<(u32, StreamIndex)>,
+}
+
+impl<E> Default for Simultaneous<E> {
+    fn default() -> Self {
+        Self { all: Vec::new(), first: 0, are_of_several_streams: false, woken: Vec::new() }
+    }
+}
+
+impl<E: Copy> Simultaneous<E> {
+    pub(crate) fn is_full(&self) -> bool {
+        self.all.len() >= ALL_MAX
+    }
+
+    /// Whether there are any, and no more of their time can come.
+    #[inline]
+    pub(crate) fn has_passed(&self, now: Option<Nanos>) -> bool {
+        let first = self.all.first().and_then(Option::as_ref);
+        first.is_some_and(|(at, ..)| now.is_none_or(|now| now != at.time))
+    }
+
+    pub(crate) fn push(&mut self, at: At, fact: Fact, event: E) {
+        let first = self.all.first().and_then(Option::as_ref);
+        self.are_of_several_streams |= first.is_some_and(|(of, ..)| of.stream != at.stream);
+        self.all.push(Some((at, fact, event)));
+    }
+
+    /// The same without any, with the memory that it has.
+    pub(crate) fn cleared(mut self) -> Self {
+        self.all.clear();
+        self.woken.clear();
+        Self { first: 0, are_of_several_streams: false, ..self }
+    }
+
+    /// The next one; `before` gives what has to happen before an event, as far as that has not happened.
+    pub(crate) fn next(&mut self, before: impl Fn(&At, &Fact) -> Before) -> Option<(At, Fact, E)> {
+        loop {
+            while self.all.get(self.first)?.is_none() {
+                self.first += 1;
+            }
+            let ready = self.are_of_several_streams.then(|| self.first_ready(&before)).flatten();
+            let index = ready.unwrap_or(self.first);
+            let next = self.all.get_mut(index)?.take()?;
+            let (at, fact, _) = next;
+            if let Fact::Wake { tid, moment, .. } = fact {
+                // The other end of a wake-up that began at the same time in another stream says nothing new.
+                let is_it = |of: &(u32, StreamIndex)| of.0 == tid && of.1 != at.stream;
+                if moment == WakeMoment::Queued && self.woken.iter().any(is_it) {
+                    continue;
+                }
+                if moment.is_begin() {
+                    self.woken.push((tid, at.stream));
+                }
+            }
+            return Some(next);
+        }
+    }
+
+    /// The first of the next ones of all streams that none of the others has to precede.
+    fn first_ready(&self, before: &impl Fn(&At, &Fact) -> Before) -> Option<usize> {
+        let left = || self.all[self.first..].iter().enumerate();
+        let others = |stream: StreamIndex| {
+            left().filter_map(|(_, of)| of.as_ref()).filter(move |(at, ..)| at.stream != stream)
+        };
+        let mut streams: Vec<StreamIndex> = Vec::new();
+        for (index, of) in left() {
+            let Some((at, fact, _)) = of else { continue };
+            if streams.contains(&at.stream) {
+                continue;
+            }
+            if streams.len() >= STREAMS_MAX {
+                return None;
+            }
+            streams.push(at.stream);
+            let is_begin_of = |of: u32, (_, fact, _): &(At, Fact, E)| matches!(fact, Fact::Wake { tid, moment, .. } if *tid == of && moment.is_begin());
+            let has_to_wait = match *fact {
+                Fact::Wake { tid, moment: WakeMoment::Queued, .. } => {
+                    others(at.stream).any(|of| is_begin_of(tid, of))
+                }
+                _ => false,
+            };
+            let is_missing = match before(at, fact) {
+                Before::Nothing => false,
+                Before::Leaves(thread) => others(at.stream).any(
+                    |(_, fact, _)| matches!(fact, Fact::Switch { from, .. } if *from == thread),
+                ),
+                Before::Wakes(thread) => others(at.stream)
+                    .any(|(_, fact, _)| matches!(fact, Fact::Wake { tid, .. } if *tid == thread)),
+            };
+            if !has_to_wait && !is_missing {
+                return Some(self.first + index);
+            }
+        }
+        None
+    }
+}
