@@ -80,8 +80,10 @@ impl<E: Copy> Simultaneous<E> {
             while self.all.get(self.first)?.is_none() {
                 self.first += 1;
             }
-            let ready = self.are_of_several_streams.then(|| self.first_ready(&before)).flatten();
-            let index = ready.unwrap_or(self.first);
+            let index = match self.are_of_several_streams {
+                true => self.first_ready(&before).unwrap_or(self.first),
+                false => self.first,
+            };
             let next = self.all.get_mut(index)?.take()?;
             let (at, fact, _) = next;
             if let Fact::Wake { tid, moment, .. } = fact {
@@ -98,22 +100,27 @@ impl<E: Copy> Simultaneous<E> {
         }
     }
 
-    /// The first of the next ones of all streams that none of the others has to precede.
+    /// The next event of each stream, by processor: the order of streams is that of files.
+    fn heads(&self) -> Vec<usize> {
+        let mut heads: Vec<(Option<u32>, StreamIndex, usize)> = Vec::new();
+        for (index, of) in (self.first..).zip(&self.all[self.first..]) {
+            let Some((at, ..)) = of else { continue };
+            if heads.len() < STREAMS_MAX && heads.iter().all(|head| head.1 != at.stream) {
+                heads.push((at.cpu, at.stream, index));
+            }
+        }
+        heads.sort_unstable();
+        heads.into_iter().map(|(.., index)| index).collect()
+    }
+
+    /// The first of the next ones of all streams that none of the others has to precede, else the first.
     fn first_ready(&self, before: &impl Fn(&At, &Fact) -> Before) -> Option<usize> {
-        let left = || self.all[self.first..].iter().enumerate();
         let others = |stream: StreamIndex| {
-            left().filter_map(|(_, of)| of.as_ref()).filter(move |(at, ..)| at.stream != stream)
+            let left = self.all[self.first..].iter().flatten();
+            left.filter(move |(at, ..)| at.stream != stream)
         };
-        let mut streams: Vec<StreamIndex> = Vec::new();
-        for (index, of) in left() {
-            let Some((at, fact, _)) = of else { continue };
-            if streams.contains(&at.stream) {
-                continue;
-            }
-            if streams.len() >= STREAMS_MAX {
-                return None;
-            }
-            streams.push(at.stream);
+        let is_ready = |index: &usize| {
+            let Some(Some((at, fact, _))) = self.all.get(*index) else { return false };
             let is_begin_of = |of: u32, (_, fact, _): &(At, Fact, E)| matches!(fact, Fact::Wake { tid, moment, .. } if *tid == of && moment.is_begin());
             let has_to_wait = match *fact {
                 Fact::Wake { tid, moment: WakeMoment::Queued, .. } => {
@@ -129,10 +136,9 @@ impl<E: Copy> Simultaneous<E> {
                 Before::Wakes(thread) => others(at.stream)
                     .any(|(_, fact, _)| matches!(fact, Fact::Wake { tid, .. } if *tid == thread)),
             };
-            if !has_to_wait && !is_missing {
-                return Some(self.first + index);
-            }
-        }
-        None
+            !has_to_wait && !is_missing
+        };
+        let heads = self.heads();
+        heads.iter().find(|index| is_ready(index)).or(heads.first()).copied()
     }
 }
