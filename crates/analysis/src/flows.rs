@@ -87,8 +87,8 @@ impl<E: Copy> Flows<E> {
         }
     }
 
-    /// Whether more messages of a channel arrived before they left than there was room for: which departure and
-    /// arrival belong together is unknown.
+    /// Whether more messages of a channel arrived before they left than there was room for: which
+    /// departure and arrival belong together is unknown.
     #[must_use]
     #[inline]
     pub fn is_uncertain(&self, channel: u32) -> bool {

@@ -156,7 +156,8 @@ impl<T: Copy> Stack<T> {
         self.open.push(Open { kind, stream, tag, key, begin: time, own_nanos: 0 });
     }
 
-    /// The youngest open span of this kind without a key ends at a time in a stream. One that began at the same
+    /// The youngest open span of this kind without a key ends at a time in a stream. One that began at
+    /// the same
     /// time in another stream ends only if no other is open: nothing says which of the two events came first.
     ///
     /// `None` if there is none, or more than 1024 others have begun since and not ended.

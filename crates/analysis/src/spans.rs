@@ -260,8 +260,8 @@ fn thread(writer: Option<Writer>) -> u64 {
     writer.map_or(u64::MAX, |writer| u64::from(writer.pid) << 32 | u64::from(writer.tid))
 }
 
-/// The open span that an end by `writer` belongs to, of those in the chain from `top` down that `can_be` allows,
-/// and the one above it in the chain.
+/// The open span that an end by `writer` belongs to, of those in the chain from `top` down that
+/// `can_be` allows, and the one above it in the chain.
 fn best<T>(
     slots: &[Slot<T>],
     top: u32,

@@ -266,8 +266,8 @@ fn in_order(streams: &Streams, with_lost: bool) -> Vec<(usize, Event)> {
     all
 }
 
-/// A span: its name and key, begin and end, the thread that began it. Of one without a length that is 0: which of
-/// several begins of its time it has is unknown.
+/// A span: its name and key, begin and end, the thread that began it. Of one without a length that is
+/// 0: which of several begins of its time it has is unknown.
 type Span = (String, String, Option<u64>, Option<u64>, u32);
 
 /// What a search finds.
@@ -280,8 +280,8 @@ struct Found {
     halves: BTreeMap<&'static str, [u64; 2]>,
 }
 
-/// Spans by looking at all that is open at each end: what began before its time, or before it in its stream; only
-/// if there is none, what begins at its time in another stream.
+/// Spans by looking at all that is open at each end: what began before its time, or before it in its
+/// stream; only if there is none, what begins at its time in another stream.
 fn spans(events: &[(usize, Event)]) -> Found {
     let mut open: Vec<(usize, Event)> = Vec::new();
     let (mut found, mut across, mut halves) = (Vec::new(), BTreeSet::new(), BTreeMap::new());

@@ -213,7 +213,8 @@ fn a_wait_has_one_cause_whichever_stream_comes_first() {
     }
 }
 
-/// Messages without keys, in the order of time: a receive of the nanosecond of its send, in either order of streams.
+/// Messages without keys, in the order of time: a receive of the nanosecond of its send, in either
+/// order of streams.
 #[test]
 fn a_queue_is_one_answer_whichever_stream_comes_first() {
     let place = Place::new();
@@ -234,7 +235,7 @@ fn a_queue_is_one_answer_whichever_stream_comes_first() {
     }
 }
 
-/// Of two states that one object enters in one nanosecond nobody knows which holds.
+/// Of two states that one object enters in one nanosecond it is unknown which holds.
 #[test]
 fn two_states_of_one_time_are_unknown_whichever_stream_comes_first() {
     let place = Place::new();

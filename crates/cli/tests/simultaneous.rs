@@ -2,8 +2,8 @@
 //! Events of one nanosecond in different streams have no order of their own: whichever stream a reader takes
 //! first, each consumer gives one answer, and what it calls exact is what happened.
 //!
-//! The oracle knows the order in which everything happened; the trace has it only within each stream, and most
-//! events share their time with others.
+//! The oracle knows the order in which everything happened; the trace has it only within each stream,
+//! and most events share their time with others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -317,8 +317,8 @@ fn truth(all: &[Event]) -> Truth {
     truth
 }
 
-/// Spans by looking at all that is open at each end. Of those open, an end prefers what began before its time, or
-/// before it on its processor; of these, what its own thread began, and of these the last.
+/// Spans by looking at all that is open at each end. Of those open, an end prefers what began before
+/// its time, or before it on its processor; of these, what its own thread began, and of these the last.
 fn spans(all: &[Event]) -> Vec<Row> {
     let mut found = Vec::new();
     let mut open: Vec<Event> = Vec::new();
@@ -513,8 +513,8 @@ fn check(seed: u64) {
     }
 }
 
-/// LATERALIS_TEST_SEEDS asks for more, and finds what is not solved yet (seed 4): a thread that leaves several
-/// processors in one nanosecond has an exact state afterwards, and it can be a wrong one.
+/// LATERALIS_TEST_SEEDS asks for more, and finds what is not solved yet (seed 4): a thread that leaves
+/// several processors in one nanosecond has an exact state afterwards, and it can be a wrong one.
 #[test]
 fn simultaneous_events_are_one_answer_whichever_stream_comes_first() {
     let seeds = std::env::var("LATERALIS_TEST_SEEDS").map_or(4, |n| n.parse().expect("a number"));

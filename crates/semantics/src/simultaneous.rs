@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The order of switches and wake-ups of one time.
 //!
-//! Those of one stream have the order of the stream. Those of different streams have none: of the next ones of
-//! all streams the first comes that needs none of the others to come before it.
+//! Those of one stream have the order of the stream. Those of different streams have none: of the next
+//! ones of all streams the first comes that needs none of the others to come before it.
 //!
 //! ```text
 //! stream 0 (CPU 0)   switch to B 7               needs B to be awake
@@ -121,7 +121,10 @@ impl<E: Copy> Simultaneous<E> {
         };
         let is_ready = |index: &usize| {
             let Some(Some((at, fact, _))) = self.all.get(*index) else { return false };
-            let is_begin_of = |of: u32, (_, fact, _): &(At, Fact, E)| matches!(fact, Fact::Wake { tid, moment, .. } if *tid == of && moment.is_begin());
+            let is_begin_of = |of: u32, (_, fact, _): &(At, Fact, E)| match *fact {
+                Fact::Wake { tid, moment, .. } => tid == of && moment.is_begin(),
+                _ => false,
+            };
             let has_to_wait = match *fact {
                 Fact::Wake { tid, moment: WakeMoment::Queued, .. } => {
                     others(at.stream).any(|of| is_begin_of(tid, of))
