@@ -591,7 +591,7 @@ mod tests {
             assert_eq!(found(&[before, begin, end, last], key), both);
             assert_eq!(found(&[before, end, begin, last], key), both);
         }
-        // Whoever began it.
+        // By any thread.
         let [before, end] = [(2, 3, Begin, 1), (0, 5, End, 2)];
         let [begin, last] = [(1, 5, Begin, 2), (1, 9, End, 2)];
         let both = (vec![(3, 5, true), (5, 9, true)], 0, 0);

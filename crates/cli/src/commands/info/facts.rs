@@ -301,7 +301,7 @@ impl Facts {
         report(self, writer, &mut counts);
     }
 
-    /// Names and ends that single events told.
+    /// Names and ends from single events.
     fn add_names(&mut self, told: Self) {
         if let Some(end) = told.extent.end() {
             self.extent.reach(end);
@@ -330,7 +330,7 @@ impl Facts {
         }
     }
 
-    /// Takes the names that an event of the tracer about itself tells.
+    /// Takes the names in an event of the tracer about itself.
     fn names(&mut self, event: &Event<'_>) {
         let number = |name| {
             let value = event.payload()?.get(name)?.as_u64()?;
