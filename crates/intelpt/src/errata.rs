@@ -6,14 +6,14 @@
 //!
 //! | erratum | what happens | what is done |
 //! |---|---|---|
-//! | BDM64 | after an aborted transaction the last branch has a wrong outcome or target | the branch is taken to lead to the abort, if nothing else does |
+//! | BDM64 | a branch before an aborted transaction ends is wrong | it is taken to lead to the abort |
 //! | BDM70 | PSB+ has a FUP although tracing is disabled; TIP.PGE follows | the FUP is left out |
 //! | SKD007 | a CYC packet replaces the first byte of OVF | it is read as OVF |
-//! | SKD010 | the FUP after OVF is missing | the flow goes on at a TIP, if no TNT came before it |
-//! | SKD022 | a VM entry that disables tracing has a FUP | VMLAUNCH and VMRESUME were executed |
-//! | SKL014 | TIP.PGD has no address where a direct branch leaves the address filter | the first such branch is taken |
+//! | SKD010 | the FUP after OVF is missing | the flow continues at a TIP before the first TNT |
+//! | SKD022 | a VM entry that disables tracing has a FUP | VMLAUNCH or VMRESUME was executed |
+//! | SKL014 | TIP.PGD has no address where a branch leaves the filter | the first such branch is taken |
 //! | APL12 | a FUP follows OVF although tracing is disabled | the FUP is left out |
-//! | SKZ84 | the payload of TMA is wrong where a virtual machine scales the time | a TMA with reserved bits set is left out |
+//! | SKZ84 | TMA is wrong where a virtual machine scales time | a TMA with reserved bits set is left out |
 //!
 //! Two more of libipt's list need nothing here: APL11 (TIP.PGD follows OVF), because TIP.PGD without an
 //! address is accepted after every OVF; SKL168 (a CYC before PSB is missing), because cycles move no bound of

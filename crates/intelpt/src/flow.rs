@@ -30,8 +30,8 @@ const WITHOUT_PACKET_MAX: u32 = 1 << 16;
 
 /// Packets that are looked at before one must have said what is asked; a PSB+ with its clocks has some 15.
 const AHEAD_MAX: usize = 256;
-/// Instructions that may lie between a branch and an abort of the transaction that it is in, without a packet:
-/// with BDM64 more than these are not looked at (libipt, `bdm64_max_steps`).
+/// Instructions without a packet between a branch and an abort of its transaction: with BDM64 more than these
+/// are not looked at (libipt, `bdm64_max_steps`).
 const TO_ABORT_MAX: u32 = 0x100;
 
 /// Why nothing is known of what was executed.
@@ -395,7 +395,7 @@ struct Walk<'w, 'i, 'b, I, S> {
     uses_paths: bool,
     errata: Errata,
     filter: &'w [Range<u64>],
-    /// All that is there, also behind the part that is decoded.
+    /// All that is there, also after the part that is decoded.
     bytes: &'b [u8],
     packets: Packets<'b>,
     peeked: Option<Next>,
@@ -811,7 +811,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                     self.begin_at(ip);
                 }
             }
-            // Code goes on to be executed, and all outcomes of branches before a FUP came before it.
+            // Code is still executed, and all outcomes of branches before a FUP have come before it.
             Next::Fup(Some(ip)) if self.is_lost => {
                 self.begin_at(ip);
                 self.happened_at(ip);
@@ -883,13 +883,13 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 }
             }
             Ends::Return | Ends::IndirectJump | Ends::IndirectCall | Ends::Far => {
-                match self.peek_behind_tnt(block.ends) {
+                match self.peek_past_tnt(block.ends) {
                     Next::Tip(to) => {
                         self.take();
                         self.sink.block(&block);
                         match block.ends {
-                            // The processor forgets what it remembered when a return went elsewhere; real traces
-                            // have no compressed return to an older call behind one.
+                            // The processor forgets what it remembered when a return went elsewhere: real
+                            // traces have no compressed return to an older call after one.
                             Ends::Return => self.calls.clear(),
                             Ends::IndirectCall => {
                                 let caller = self.code.next(run);
@@ -912,9 +912,9 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// The packet that says where an indirect branch leads. Outcomes of branches behind it may come before it
+    /// The packet that says where an indirect branch leads. Outcomes of later branches may come before it
     /// [SDM volume 3, "Deferred TIPs"].
-    fn peek_behind_tnt(&mut self, ends: Ends) -> Next {
+    fn peek_past_tnt(&mut self, ends: Ends) -> Next {
         if self.tnt.len == 0
             && ends != Ends::Return
             && let Next::Tnt(tnt) = self.peek()
@@ -1152,7 +1152,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                         Packet::PsbEnd => break,
                         Packet::Fup(bytes) => {
                             ip = self.ip(bytes);
-                            // Only what may be between this FUP and a TIP.PGE right behind the PSB+.
+                            // Only what may be between this FUP and a TIP.PGE right after the PSB+.
                             let is_enabled_later = self.errata.bdm70
                                 && self.looks_ahead(
                                     self.packets.position(),
@@ -1271,8 +1271,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
 
     fn read(&mut self) -> Next {
         use Packet as P;
-        // MODE.Exec with a FUP behind it says where interrupts were enabled or disabled.
-        let mut is_behind_mode = false;
+        // MODE.Exec with a FUP after it says where interrupts were enabled or disabled.
+        let mut is_after_mode = false;
         loop {
             let At { start, packet, .. } = match self.packets.next() {
                 Some(Ok(at)) => at,
@@ -1289,7 +1289,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 P::TipPge(bytes) => Next::Enable(self.ip(bytes)),
                 P::TipPgd(bytes) => Next::Disable(self.ip(bytes)),
                 P::Fup(bytes) => {
-                    self.is_fup_bound |= is_behind_mode;
+                    self.is_fup_bound |= is_after_mode;
                     Next::Fup(self.ip(bytes))
                 }
                 P::Ovf => Next::Overflow,
@@ -1301,7 +1301,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 P::Pad | P::PsbEnd => continue,
                 P::ModeExec { bits } => {
                     self.mode = Mode::of_packet(bits);
-                    is_behind_mode = true;
+                    is_after_mode = true;
                     continue;
                 }
                 other => {

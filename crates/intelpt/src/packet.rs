@@ -283,7 +283,7 @@ impl Iterator for Packets<'_> {
             rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
         }
         if self.errata.skd007 && is_replaced_ovf(rest) {
-            // Two bytes as OVF has them, behind a byte that is wrong.
+            // Two bytes as OVF has them, after a wrong one.
             self.at = start + 3;
             self.block = None;
             return Some(Ok(At { start, end: self.at, packet: Packet::Ovf }));
@@ -304,8 +304,8 @@ impl Iterator for Packets<'_> {
     }
 }
 
-/// Bytes of a TMA packet with reserved bits set, as processors with SKZ84 generate them: one more than a right
-/// one has (libipt, `pt_pkt_decode_tma`).
+/// Bytes of a TMA packet with reserved bits set, as processors with SKZ84 generate them: one more than it
+/// should have (libipt, `pt_pkt_decode_tma`).
 const TMA_BYTES_SKZ84: usize = 8;
 
 fn is_wrong_tma(bytes: &[u8]) -> bool {

@@ -30,8 +30,8 @@ impl Segment {
     }
 }
 
-/// Divides a stream of a processor with these errata into segments of at least this many bytes, as far as it has
-/// whole PSBs.
+/// Divides a stream of a processor with these errata into segments of at least this many bytes, as far as it
+/// has whole PSBs.
 ///
 /// Cost: a look at each byte. Memory: by segments.
 #[must_use]

@@ -244,7 +244,7 @@ impl<'i> Recorded<'i> {
         }
     }
 
-    /// Of a processor with these errata. Of a recording of events they are known, where it says its processor.
+    /// Of a processor with these errata. A recording of events says itself which processor it is of.
     #[must_use]
     pub fn with_errata(self, errata: Errata) -> Self {
         Self { processor: Processor { errata, ..self.processor }, ..self }
