@@ -37,7 +37,8 @@ pub fn check(bytes: &[u8]) {
     let records = bytes.get(end + 1..).unwrap_or_default();
     for (turn, part) in records.chunks(256).enumerate() {
         let now = turn as u64 * 1000;
-        watch.packet(&classes, (turn as u32 % 2, now), part, (turn % 8) as u64);
+        let ring = (0, turn as u32 % 3);
+        watch.packet(&classes, (turn as u32 % 2, ring, now), part, (turn % 8) as u64);
         watch.lost(now, now + 10);
         let (firings, _) = watch.advance(now);
         assert!(firings.windows(2).all(|pair| pair[0].at <= pair[1].at));
