@@ -130,7 +130,7 @@ fn many_short_programs_take_prepared_areas_each_its_own_and_leave_nothing() {
     let is_cat = |one: &&serde_json::Value| one["exe"].as_str().map(Path::new) == Some(&*cat);
     assert_eq!(processes.iter().filter(is_cat).count(), 300);
     let writes = report["events"]["io:WRITE"].as_u64().unwrap_or(0);
-    assert!(writes >= 300 && writes % 300 == 0, "all do the same: {writes}");
+    assert!(writes >= 300 && writes.is_multiple_of(300), "all do the same: {writes}");
     assert_eq!(report["totals"]["lost"]["total"], 0);
 }
 

@@ -95,7 +95,8 @@ const ALL: Errata = Errata {
 /// However it is decoded, the flow is the same, and there is no more of it than packets say.
 fn check_flow(image: &Sections<'_>, stream: &[u8], errata: Errata) {
     let mut counted = Counted::default();
-    let filter = Vec::from([ADDRESS..ADDRESS + 0x10]);
+    let half = ADDRESS + 8;
+    let filter = Vec::from([ADDRESS..half, half..half + 8]);
     let mut flow = Flow::new(image).with_errata(errata).with_filter(filter);
     flow.decode(stream, &mut counted);
     let mut counter = Counter::default();
