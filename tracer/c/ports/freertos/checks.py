@@ -124,6 +124,8 @@ def build(ports, kernel, folder, program="example", extra=(), optimise="-Os"):
     general = [ports.CLANG, *machine.target, *(["-g"] if is_process else ports.FREESTANDING[1:])]
     general += ["-std=gnu11", *ports.SECTIONS, optimise, "-DLAT_SMALL", "-DLAT_RTOS"]
     general.append(f"-DAREA_BYTES={AREA_BYTES}u")
+    # Assertions name their files: the size must not depend on where the sources are.
+    general += [f"-fmacro-prefix-map={one}=." for one in (TRACER, root, output)]
     general += [*machine.flags, *kernel.flags, *extra] + [f"-I{one}" for one in include]
     # Of the kernel's own code no warnings, but of what its macros become here.
     of_kernel = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-macro-redefined", "-Werror"]
