@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt as _, chown, lchown};
 use std::os::unix::net::UnixStream;
@@ -51,6 +52,8 @@ const IDLE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(5);
 /// Time that a recorder has to take an answer.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Time that a recorder has to read why it was refused.
+const REFUSED: Duration = Duration::from_secs(1);
 /// Events that one recorder may ask for, also those that there are not.
 const ASKED_MAX: usize = 1 << 16;
 /// Interval between attempts to remove an instance that a process has open.
@@ -82,7 +85,7 @@ impl Lender {
         let (user, group) = (peer.uid.as_raw(), peer.gid.as_raw());
         let counted = match self.loans.lend(user) {
             Ok(counted) => counted,
-            Err(refusal) => return send_line(&client, &format!("error: {refusal}")),
+            Err(refusal) => return refuse(client, &refusal.to_string()),
         };
         let name = format!("{PREFIX}{}-{}", std::process::id(), counted.number());
         let path = self.tracefs.join("instances").join(name);
@@ -125,6 +128,28 @@ impl Lender {
             };
             // Without a thread it stays, as long as this helper runs.
             let _ = thread::Builder::new().name("left-over".to_owned()).spawn(wait);
+        }
+    }
+}
+
+/// Says why, and reads what has been asked in the meantime: closing a socket with unread bytes resets the
+/// connection, and a recorder that sends before it reads would never see the reason.
+fn refuse(mut client: UnixStream, refusal: &str) -> io::Result<()> {
+    send_line(&client, &format!("error: {refusal}"))?;
+    client.shutdown(Shutdown::Write)?;
+    let until = Instant::now() + REFUSED;
+    let mut unread = [0; 4096];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        client.set_read_timeout(Some(left))?;
+        match client.read(&mut unread) {
+            Ok(0) => return Ok(()),
+            Err(error) if is_later(&error) => return Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
         }
     }
 }

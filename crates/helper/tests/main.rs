@@ -153,6 +153,16 @@ fn whatever_is_sent_only_its_sender_suffers() {
     let mut refused = String::new();
     UnixStream::connect(helper.socket()).unwrap().read_to_string(&mut refused).unwrap();
     assert_eq!(refused, "error: too many recordings of one user at a time (4)\n");
+    // Who asks before reading the greeting reads the reason all the same.
+    let mut early = UnixStream::connect(helper.socket()).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    early.write_all(b"buffer_kb 64\n").unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    early.write_all(b"events sched:sched_switch\n").unwrap();
+    let mut reason = String::new();
+    early.read_to_string(&mut reason).unwrap();
+    assert_eq!(reason, refused);
+    drop(early);
     held.clear();
     wait_until("instances are left", || helper.instances().is_empty());
     wait_until("nothing is lent", || Loan::ask(&helper.socket()).is_ok());
