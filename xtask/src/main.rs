@@ -24,7 +24,7 @@ mod words;
 mod workspace;
 
 use std::process::ExitCode;
-use steps::Step;
+use steps::{Stage, Step};
 
 const HELP: &str = "\
 Usage: cargo xtask TASK
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let steps: Vec<Step> = match arguments.as_slice() {
-        ["ci"] => all(),
+        ["ci"] => return steps::run(&all()),
         ["fmt"] => vec![rust::FMT],
         ["tidy"] => vec![tidy::STEP],
         ["layers"] => vec![layers::STEP],
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
         ["gen"] => vec![generate::WRITE],
         ["gen", "--check"] => vec![generate::CHECK],
         ["clippy"] => vec![rust::CLIPPY],
-        ["test"] => vec![rust::TEST],
+        ["test"] => vec![rust::TEST_BUILD, rust::TEST_RUN],
         ["sql"] => vec![sql::ALL],
         ["c-test"] => vec![suites::C],
         ["codegen"] => vec![suites::CODEGEN],
@@ -101,38 +101,44 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    steps::run(&steps)
+    steps::run(&[vec![steps]])
 }
 
-/// Cheap checks first, so that a missing semicolon is not found after ten minutes.
-fn all() -> Vec<Step> {
+/// Cheap checks first, so that a missing semicolon is not found after ten minutes. Suites that mostly wait
+/// run beside others; those that look at the whole machine's shared memory or that measure have it alone.
+fn all() -> Vec<Stage> {
     vec![
-        rust::FMT,
-        tidy::STEP,
-        layers::STEP,
-        supply::STEP,
-        rust::CLIPPY,
-        generate::CHECK,
-        rust::TEST,
-        sql::IF_BUILT,
-        suites::C,
-        suites::CODEGEN,
-        suites::PORTS,
-        suites::COMPAT,
-        suites::PRELOAD,
-        suites::PAGE,
-        suites::REAL,
-        suites::FRESH,
-        suites::PACKAGES,
-        suites::SITUATIONS,
-        suites::REPRODUCERS,
-        suites::EXPLANATIONS,
-        suites::MUTATIONS,
-        suites::FUZZ,
-        suites::BENCH,
-        suites::BENCH_DIFF,
-        suites::BENCH_RATE,
-        suites::BENCH_INTERFACES,
-        docs::STEP,
+        vec![vec![
+            rust::FMT,
+            tidy::STEP,
+            layers::STEP,
+            supply::STEP,
+            rust::CLIPPY,
+            generate::CHECK,
+            rust::TEST_BUILD,
+        ]],
+        vec![
+            vec![rust::TEST_RUN, sql::IF_BUILT],
+            vec![
+                suites::C,
+                suites::CODEGEN,
+                suites::PORTS,
+                suites::COMPAT,
+                suites::PRELOAD,
+                suites::PAGE,
+                suites::REAL,
+            ],
+        ],
+        vec![vec![suites::FUZZ], vec![suites::FRESH, suites::PACKAGES, suites::MUTATIONS]],
+        vec![vec![
+            suites::SITUATIONS,
+            suites::REPRODUCERS,
+            suites::EXPLANATIONS,
+            suites::BENCH,
+            suites::BENCH_DIFF,
+            suites::BENCH_RATE,
+            suites::BENCH_INTERFACES,
+            docs::STEP,
+        ]],
     ]
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Running steps one after the other and adding up how they came out.
+//! Running steps, some beside others, and adding up how they came out.
 
 use crate::process;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// One named check or group of tests.
@@ -63,19 +64,29 @@ impl Outcome {
     }
 }
 
-/// Runs all steps, even after failures, then shows every fault and the sums.
-pub fn run(steps: &[Step]) -> ExitCode {
+/// Steps at one time: each lane does its own one after the other. A stage of one lane has the machine alone.
+pub type Stage = Vec<Vec<Step>>;
+
+/// Runs all stages, even after failures, then shows every fault and the sums.
+pub fn run(stages: &[Stage]) -> ExitCode {
     let begin = Instant::now();
-    let mut total = Outcome::default();
-    for step in steps {
+    let total = Mutex::new(Outcome::default());
+    for stage in stages {
         let (begin, cpu_begin_s) = (Instant::now(), process::cpu_time_s());
-        let outcome = (step.run)();
-        let seconds = begin.elapsed().as_secs_f64();
-        // With the wall time it says whether a step waits or computes, and on how many processors.
-        let cpu_s = process::cpu_time_s() - cpu_begin_s;
-        println!("{:<17} {seconds:>7.1} s  CPU {cpu_s:>7.1} s   {}", step.name, outcome.counts());
-        total.add(outcome);
+        std::thread::scope(|scope| {
+            for lane in stage {
+                let (is_alone, total) = (stage.len() == 1, &total);
+                scope.spawn(move || lane.iter().for_each(|step| run_one(step, is_alone, total)));
+            }
+        });
+        if stage.len() > 1 {
+            let seconds = begin.elapsed().as_secs_f64();
+            let cpu_s = process::cpu_time_s() - cpu_begin_s;
+            println!("{:<17} {seconds:>7.1} s  CPU {cpu_s:>7.1} s", "  these together");
+        }
     }
+    // A step does not panic, and adding does not either.
+    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !total.skipped.is_empty() {
         println!("\nskipped:");
         for reason in &total.skipped {
@@ -91,6 +102,20 @@ pub fn run(steps: &[Step]) -> ExitCode {
     println!("\ntotal {:.1} s", begin.elapsed().as_secs_f64());
     println!("{}", total.counts());
     if total.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run_one(step: &Step, is_alone: bool, total: &Mutex<Outcome>) {
+    let (begin, cpu_begin_s) = (Instant::now(), process::cpu_time_s());
+    let outcome = (step.run)();
+    let seconds = begin.elapsed().as_secs_f64();
+    // With the wall time it says whether a step waits or computes, and on how many processors. The system
+    // counts children that have ended together, of all lanes.
+    let cpu = match is_alone {
+        true => format!("CPU {:>7.1} s", process::cpu_time_s() - cpu_begin_s),
+        false => String::new(),
+    };
+    println!("{:<17} {seconds:>7.1} s  {cpu:<13}   {}", step.name, outcome.counts());
+    total.lock().unwrap_or_else(PoisonError::into_inner).add(outcome);
 }
 
 #[cfg(test)]
