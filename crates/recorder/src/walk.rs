@@ -91,37 +91,34 @@ impl fmt::Display for WalkFault {
     }
 }
 
-fn step_of(event: &Event) -> Step {
-    let mut fields = Vec::with_capacity(event.fields.len());
-    let mut fixed = Some(abi::RECORD_HEADER_BYTES as u32);
-    for field in &event.fields {
-        let (align, bytes) = match field.ty {
-            FieldType::Scalar(scalar) => (scalar.size_bytes(), scalar.size_bytes()),
-            FieldType::Array { element, length } => {
-                (element.size_bytes(), element.size_bytes() * length)
-            }
-            FieldType::Sequence(element) => {
-                fixed = None;
-                fields.push(Field::Counted { element_bytes: element.size_bytes() });
-                continue;
-            }
-            FieldType::Bytes => {
-                fixed = None;
-                fields.push(Field::Counted { element_bytes: 1 });
-                continue;
-            }
-            FieldType::String => {
-                fixed = None;
-                fields.push(Field::Text);
-                continue;
-            }
-        };
-        fixed = fixed.map(|end| end.next_multiple_of(align) + bytes);
-        fields.push(Field::Bytes { align, bytes });
+/// Bytes of an event without fields of variable length.
+fn fixed_bytes(event: &Event) -> Option<u32> {
+    event.fields.iter().try_fold(abi::RECORD_HEADER_BYTES as u32, |end, field| {
+        match field_of(&field.ty) {
+            Field::Bytes { align, bytes } => Some(end.next_multiple_of(align) + bytes),
+            Field::Text | Field::Counted { .. } => None,
+        }
+    })
+}
+
+fn field_of(ty: &FieldType) -> Field {
+    match *ty {
+        FieldType::Scalar(scalar) => {
+            Field::Bytes { align: scalar.size_bytes(), bytes: scalar.size_bytes() }
+        }
+        FieldType::Array { element, length } => {
+            Field::Bytes { align: element.size_bytes(), bytes: element.size_bytes() * length }
+        }
+        FieldType::Sequence(element) => Field::Counted { element_bytes: element.size_bytes() },
+        FieldType::Bytes => Field::Counted { element_bytes: 1 },
+        FieldType::String => Field::Text,
     }
-    match fixed {
+}
+
+fn step_of(event: &Event) -> Step {
+    match fixed_bytes(event) {
         Some(bytes) => Step::Fixed(bytes),
-        None => Step::Fields(fields.into_boxed_slice()),
+        None => Step::Fields(event.fields.iter().map(|field| field_of(&field.ty)).collect()),
     }
 }
 

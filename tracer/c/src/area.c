@@ -684,9 +684,19 @@ static int is_as_wanted(const struct lat_area_header *header, const struct lat_i
            header->heap_used <= LAT_AREA_HEAP_BYTES;
 }
 
-/* Names that are tried: the recorder fills them again in the order of the numbers of processes, so the first
- * is there where many programs start; where few do, there are none. */
-#define PREPARED_TRIES 2u
+/* Names that are tried: two for this CPU, which have more memory for its ring, one for the next CPU. Where
+ * many programs start the first is there; where few do, there are none. */
+#define PREPARED_TRIES 3u
+
+static uint32_t prepared_number(uint32_t prepared, const struct beginning *begin, uint32_t pid,
+                                uint32_t tries)
+{
+    const uint32_t of_a_cpu = (uint32_t)(prepared / begin->count);
+    if (of_a_cpu == 0 || begin->cpu >= begin->count)
+        return (pid + tries) % prepared;
+    const uint64_t cpu = tries < 2 ? begin->cpu : (begin->cpu + 1) % begin->count;
+    return (uint32_t)((pid + tries) % of_a_cpu * begin->count + cpu);
+}
 
 static struct lat_i_line prepared_name(char *to, size_t directory_bytes, uint64_t session)
 {
@@ -706,16 +716,16 @@ static struct lat_area_header *take_prepared(size_t directory_bytes, char *hidde
 {
     struct stat status;
     uint64_t mapped = 0;
-    uint32_t number = (uint32_t)syscall(SYS_getpid);
+    const uint32_t pid = (uint32_t)syscall(SYS_getpid);
     int taken = 0;
     struct lat_i_line line = prepared_name(hidden, directory_bytes, request->session);
     lat_i_line_hex(&line, area_id);
     if (!lat_i_line_ends(&line))
         return NULL;
     char *const name = line.at + 1;
-    for (unsigned tries = 0; tries < PREPARED_TRIES && !taken; tries++, number++) {
+    for (uint32_t tries = 0; tries < PREPARED_TRIES && !taken; tries++) {
         line = prepared_name(name, directory_bytes, request->session);
-        lat_i_line_decimal(&line, number % request->prepared);
+        lat_i_line_decimal(&line, prepared_number(request->prepared, begin, pid, tries));
         taken = lat_i_line_ends(&line) && lat_i_rename(name, hidden) == 0;
     }
     if (!taken)

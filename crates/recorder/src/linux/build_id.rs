@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The build id of a program: the note `GNU`/3 in its program headers [gABI, "Note Section"].
 
-use std::fs::File;
+use std::collections::VecDeque;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
+
+use super::clocks;
 
 const TYPE_NOTE: u32 = 4;
 const NOTE_BUILD_ID: u32 = 3;
@@ -15,6 +19,12 @@ const NOTE_BUILD_ID: u32 = 3;
 const NOTES_BYTES_MAX: u64 = 64 << 10;
 /// Read at once: in nearly every program it has the headers and the notes.
 const BEGINNING_BYTES: usize = 2048;
+
+/// Programs whose build ids are kept: what a script starts again and again.
+const READ_MAX: usize = 16;
+const SETTLED_S: i64 = 3;
+/// The latest first.
+static READ: Mutex<VecDeque<(Version, Option<String>)>> = Mutex::new(VecDeque::new());
 
 struct Elf {
     wide: bool,
@@ -49,7 +59,46 @@ pub(super) fn of_file(path: &Path) -> Option<String> {
     if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
         return None;
     }
-    of_open(&File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?)
+    let version = Version::of(&metadata);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, build_id)) = read.iter().find(|(known, _)| *known == version) {
+        return build_id.clone();
+    }
+    let build_id = of_open(&File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?);
+    if version.is_settled(clocks::utc_ns()) {
+        read.truncate(READ_MAX - 1);
+        read.push_front((version, build_id.clone()));
+    }
+    build_id
+}
+
+/// The content of a file that a build id was read of. Whoever writes to the file changes the time, which
+/// nobody can set back [inode(7), "ctime"].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Version {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    changed_s: i64,
+    changed_ns: i64,
+}
+
+impl Version {
+    fn of(metadata: &fs::Metadata) -> Version {
+        Version {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            changed_s: metadata.ctime(),
+            changed_ns: metadata.ctime_nsec(),
+        }
+    }
+
+    /// Whether a later change has another time: file systems count in steps of up to 2 s (FAT), and a clock
+    /// that was set back makes times of the future.
+    fn is_settled(&self, now_ns: i64) -> bool {
+        self.changed_s.saturating_add(SETTLED_S) < now_ns / 1_000_000_000
+    }
 }
 
 /// The same, as bytes, of a file that a process has mapped, which need not be executable, if the path
@@ -193,5 +242,51 @@ mod tests {
             in_notes(&elf, &broken);
             in_notes(&elf, &notes[..at]);
         }
+    }
+
+    /// The smallest file that has one.
+    fn elf_with_build_id(build_id: [u8; 2]) -> Vec<u8> {
+        let mut file = vec![0; 64 + 56];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+        put(32, &64u64.to_le_bytes());
+        put(54, &56u16.to_le_bytes());
+        put(56, &1u16.to_le_bytes());
+        put(64, &TYPE_NOTE.to_le_bytes());
+        put(64 + 8, &120u64.to_le_bytes());
+        put(64 + 32, &20u64.to_le_bytes());
+        for word in [4, 2, NOTE_BUILD_ID] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(b"GNU\0");
+        file.extend(build_id);
+        file.extend([0; 2]);
+        file
+    }
+
+    #[test]
+    fn a_program_that_was_replaced_has_another_build_id_and_the_same_is_read_once() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("lateralis-build-id-{}", std::process::id()));
+        let write = |build_id| {
+            fs::write(&path, elf_with_build_id(build_id)).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        };
+        let is_known = || {
+            let version = Version::of(&fs::metadata(&path).unwrap());
+            READ.lock().unwrap().iter().any(|(known, _)| *known == version)
+        };
+        write([0x12, 0x34]);
+        assert_eq!(of_file(&path).as_deref(), Some("1234"));
+        assert!(!is_known(), "it may change again at the same time");
+        write([0xab, 0xcd]);
+        assert_eq!(of_file(&path).as_deref(), Some("abcd"));
+        std::thread::sleep(std::time::Duration::from_secs(SETTLED_S as u64 + 1));
+        assert_eq!(of_file(&path).as_deref(), Some("abcd"));
+        assert!(is_known());
+        assert_eq!(of_file(&path).as_deref(), Some("abcd"));
+        write([0x56, 0x78]);
+        assert_eq!(of_file(&path).as_deref(), Some("5678"));
+        fs::remove_file(&path).unwrap();
     }
 }

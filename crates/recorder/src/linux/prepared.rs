@@ -27,7 +27,7 @@ const NAMES_MAX: u64 = 16;
 /// Memory of all of them together.
 const BYTES_MAX: u64 = 4 << 20;
 /// As many are made between two looks at the rings.
-const AT_ONCE: u32 = 6;
+const AT_ONCE: usize = 6;
 /// Programs of which each starts this long after the one before are many if they are MANY, and if none starts
 /// for so long there are none.
 const MANY: usize = 4;
@@ -35,9 +35,11 @@ const BUSY: Duration = Duration::from_secs(1);
 /// Bytes at the beginning of a ring's data that have content already: the program maps them with the
 /// control page.
 const READY_BYTES: u64 = 4096;
-/// Memory that rings begin with, as in `first_bytes` of `tracer/c/src/area.c`.
-const FIRST_BYTES: u64 = 512 << 10;
-const FIRST_RING_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=128 << 10;
+/// Memory that rings begin with, as in `first_bytes` of `tracer/c/src/area.c`: that of the CPU on which the
+/// program starts, and of each other one its share.
+const FIRST_RING_BYTES_HERE: u64 = 128 << 10;
+const FIRST_BYTES: u64 = 256 << 10;
+const FIRST_RING_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=32 << 10;
 /// The same where events are wanted of which a program has thousands before its rings are first read.
 const FIRST_BYTES_FREQUENT: u64 = 2 << 20;
 const FIRST_RING_BYTES_FREQUENT: u64 = 256 << 10;
@@ -53,10 +55,68 @@ const PREFIX: &str = "prepared-";
 struct Template {
     /// Length of the file.
     bytes: u64,
-    /// Offset and content of what is not zero, and of pages that the program maps at once.
+    /// Offset and content of what is not zero, and of pages that the program maps at once, but for rings.
     parts: Vec<(u64, Vec<u8>)>,
-    /// Offset and length of what has memory.
+    /// Offset and length of what has memory, but for rings.
     allocated: Vec<(u64, u64)>,
+    rings: Rings,
+}
+
+/// The rings of an area, one per CPU.
+#[derive(Debug)]
+struct Rings {
+    geometry: Geometry,
+    /// Memory of the data of the ring of the CPU that the area is for, and of each other one.
+    here: u64,
+    elsewhere: u64,
+}
+
+impl Rings {
+    fn new(options: &RecordOptions, loaded: &Schema, geometry: Geometry) -> Rings {
+        let is_frequent = loaded.events.iter().any(|event| {
+            loaded.subsystems.get(event.subsystem).is_some_and(|subsystem| {
+                FREQUENT.contains(&subsystem.name.as_str())
+                    && options.enable.matches(&subsystem.name, &event.name)
+            })
+        });
+        let count = u64::from(geometry.ring_count());
+        let (least, most) = FIRST_RING_BYTES.into_inner();
+        let (here, elsewhere) = match is_frequent {
+            true => {
+                let share = (FIRST_BYTES_FREQUENT / count).max(FIRST_RING_BYTES_FREQUENT);
+                (share, share)
+            }
+            false => (FIRST_RING_BYTES_HERE, (FIRST_BYTES / count).clamp(least, most)),
+        };
+        let whole = geometry.ring_bytes();
+        let pages = |bytes: u64| (bytes & !(abi::RING_CONTROL_BYTES - 1)).min(whole);
+        Rings { geometry, here: pages(here), elsewhere: pages(elsewhere) }
+    }
+
+    fn first_bytes(&self, ring: u32, cpu: Option<u32>) -> u64 {
+        if cpu == Some(ring) { self.here } else { self.elsewhere }
+    }
+
+    /// Offset and length of what has memory in an area for programs that start on this CPU.
+    fn allocated(&self, cpu: Option<u32>) -> impl Iterator<Item = (u64, u64)> {
+        (0..self.geometry.ring_count()).map(move |ring| {
+            let bytes = abi::RING_CONTROL_BYTES + self.first_bytes(ring, cpu);
+            (self.geometry.control_offset(ring), bytes)
+        })
+    }
+
+    /// Offset and content of the beginnings of all rings.
+    fn parts(&self, cpu: Option<u32>) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        let whole = self.geometry.ring_bytes();
+        (0..self.geometry.ring_count()).map(move |ring| {
+            let first = self.first_bytes(ring, cpu);
+            let backed = if first == whole { 0 } else { first };
+            let mut control = vec![0; (abi::RING_CONTROL_BYTES + READY_BYTES) as usize];
+            store(&mut control, ring::MASK, &((whole - 1) & !7).to_ne_bytes());
+            store(&mut control, ring::BACKED_BYTES, &backed.to_ne_bytes());
+            (self.geometry.control_offset(ring), control)
+        })
+    }
 }
 
 /// The prepared areas of a session. Removed on drop.
@@ -126,40 +186,35 @@ impl Template {
         }
         let mut parts = vec![(0, tables), (abi::ENABLE_OFFSET, enable)];
         parts.push((abi::HEAP_OFFSET, text.into_bytes()));
-        let mut allocated = vec![
+        let allocated = vec![
             (0, abi::SCHEMAS_OFFSET + page),
             (abi::ENABLE_OFFSET, page),
             (abi::WANTED_OFFSET, page),
             (abi::HEAP_OFFSET, heap_bytes),
         ];
-        let first = first_bytes(options, loaded, count).min(geometry.ring_bytes());
-        let is_whole = first == geometry.ring_bytes();
-        let mut control = vec![0; (page + READY_BYTES) as usize];
-        store(&mut control, ring::MASK, &((geometry.ring_bytes() - 1) & !7).to_ne_bytes());
-        store(&mut control, ring::BACKED_BYTES, &if is_whole { 0 } else { first }.to_ne_bytes());
-        for ring in 0..count {
-            let offset = geometry.control_offset(ring);
-            allocated.push((offset, page + first));
-            parts.push((offset, control.clone()));
-        }
-        Some(Template { bytes: geometry.area_bytes(), parts, allocated })
+        let bytes = geometry.area_bytes();
+        Some(Template { bytes, parts, allocated, rings: Rings::new(options, loaded, geometry) })
     }
 
     /// Bytes of memory that an area takes.
     fn allocated_bytes(&self) -> u64 {
-        self.allocated.iter().map(|(_, bytes)| bytes).sum()
+        let rings = self.rings.allocated(Some(0));
+        self.allocated.iter().copied().chain(rings).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Makes a file of it, under a name only when it is complete.
-    fn make(&self, folder: &Path, path: &Path) -> io::Result<()> {
+    /// Makes a file of it for programs that start on this CPU, under a name only when it is complete.
+    fn make(&self, folder: &Path, path: &Path, cpu: Option<u32>) -> io::Result<()> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(open(folder, flags, Mode::RUSR | Mode::WUSR)?);
         file.set_len(self.bytes)?;
-        for (offset, bytes) in &self.allocated {
-            fallocate(&file, FallocateFlags::KEEP_SIZE, *offset, *bytes)?;
+        for (offset, bytes) in self.allocated.iter().copied().chain(self.rings.allocated(cpu)) {
+            fallocate(&file, FallocateFlags::KEEP_SIZE, offset, bytes)?;
         }
         for (offset, content) in &self.parts {
             file.write_all_at(content, *offset)?;
+        }
+        for (offset, content) in self.rings.parts(cpu) {
+            file.write_all_at(&content, offset)?;
         }
         let link = format!("/proc/self/fd/{}", file.as_raw_fd());
         Ok(linkat(CWD, link, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
@@ -175,22 +230,6 @@ fn geometry(options: &RecordOptions, count: u32) -> Option<Geometry> {
     let packets = (buffer / packet).min(65536);
     let stride = abi::RING_CONTROL_BYTES + packet * packets;
     Geometry::new(RingKind::PerCpu, count, stride, packet, packets, u64::MAX).ok()
-}
-
-fn first_bytes(options: &RecordOptions, loaded: &Schema, count: u32) -> u64 {
-    let is_frequent = loaded.events.iter().any(|event| {
-        loaded.subsystems.get(event.subsystem).is_some_and(|subsystem| {
-            FREQUENT.contains(&subsystem.name.as_str())
-                && options.enable.matches(&subsystem.name, &event.name)
-        })
-    });
-    let count = u64::from(count);
-    let (least, most) = FIRST_RING_BYTES.into_inner();
-    let bytes = match is_frequent {
-        true => (FIRST_BYTES_FREQUENT / count).max(FIRST_RING_BYTES_FREQUENT),
-        false => (FIRST_BYTES / count).clamp(least, most),
-    };
-    bytes & !(abi::RING_CONTROL_BYTES - 1)
 }
 
 fn store(bytes: &mut [u8], offset: u64, value: &[u8]) {
@@ -247,6 +286,9 @@ impl Prepared {
     ) -> Option<Prepared> {
         let template = Template::new(session, options, loaded)?;
         let names = (BYTES_MAX / template.allocated_bytes().max(1)).min(NAMES_MAX) as u32;
+        // As many for each CPU, where that is at least one.
+        let count = template.rings.geometry.ring_count().max(1);
+        let names = if names < count { names } else { names - names % count };
         (names >= 2).then(|| Prepared {
             folder: area_dir.join(folder_name(session)),
             template,
@@ -261,6 +303,13 @@ impl Prepared {
     /// Number of names, for the request.
     pub(super) fn names(&self) -> u32 {
         self.names
+    }
+
+    /// The CPU on which programs start that take this one first, as in `take_prepared` of
+    /// `tracer/c/src/area.c`.
+    fn cpu_of(&self, number: u32) -> Option<u32> {
+        let count = self.template.rings.geometry.ring_count();
+        (count != 0 && self.names >= count).then(|| number % count)
     }
 
     fn path(&self, number: u32) -> PathBuf {
@@ -295,17 +344,17 @@ impl Prepared {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        let mut made = 0;
-        for number in 0..self.names {
-            let path = self.path(number);
-            if fs::symlink_metadata(&path).is_ok() {
-                continue;
-            }
+        // Beside them are those that programs are taking, under names of 16 digits.
+        let number = |name: &str| name.parse::<u32>().ok().filter(|_| name.len() < 16);
+        let there: Vec<u32> = fs::read_dir(&self.folder)?
+            .filter_map(|entry| number(entry.ok()?.file_name().to_str()?))
+            .collect();
+        let missing = (0..self.names).filter(|number| !there.contains(number));
+        for (made, number) in missing.enumerate() {
             if made == AT_ONCE {
                 return Ok(());
             }
-            self.template.make(&self.folder, &path)?;
-            made += 1;
+            self.template.make(&self.folder, &self.path(number), self.cpu_of(number))?;
         }
         self.is_short = false;
         Ok(())
@@ -366,7 +415,7 @@ mod tests {
         many.tend(MANY - 1).unwrap();
         assert!(files(&dir).is_empty(), "few programs are not many");
         many.tend(1).unwrap();
-        assert_eq!(files(&dir).len(), AT_ONCE as usize, "the rings are looked at in between");
+        assert_eq!(files(&dir).len(), AT_ONCE, "the rings are looked at in between");
         (0..4).for_each(|_| many.tend(0).unwrap());
         let made = files(&dir);
         assert_eq!(made.len(), many.names() as usize);
@@ -414,6 +463,23 @@ mod tests {
                 || (ring::BACKED_BYTES..ring::BACKED_BYTES + 8).contains(at)
         };
         assert!(!set.is_empty() && set.iter().all(of_control), "{set:?}");
+        // Each is for programs that start on one CPU.
+        let count = launch::possible_cpus().unwrap() as u32;
+        for number in 0..few.names().min(AT_ONCE as u32) {
+            let bytes = fs::read(few.path(number)).unwrap();
+            let backed = |ring: u32| {
+                let at = few.template.rings.geometry.control_offset(ring) + ring::BACKED_BYTES;
+                u64::from_ne_bytes(bytes[at as usize..at as usize + 8].try_into().unwrap())
+            };
+            let large: Vec<u32> =
+                (0..count).filter(|ring| backed(*ring) == FIRST_RING_BYTES_HERE).collect();
+            let expected: Vec<u32> = few.cpu_of(number).into_iter().collect();
+            assert_eq!(large, expected, "{number}");
+            assert!(
+                (0..count)
+                    .all(|ring| large.contains(&ring) || FIRST_RING_BYTES.contains(&backed(ring)))
+            );
+        }
         fs::remove_dir_all(&dir).unwrap();
     }
 
