@@ -12,6 +12,8 @@ mod coverage;
 mod cuts;
 mod delta;
 mod division;
+pub(crate) mod gather;
+mod pool;
 mod resolution;
 mod sizes;
 mod system_calls;
@@ -25,11 +27,13 @@ use lateralis_intelpt::errata::Errata;
 use lateralis_intelpt::flow::{Event, Flow, Gap, GapCause, Sink, State};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{self, Packet, Packets};
-use lateralis_intelpt::time::{Settings, Times, perf_nanos};
+use lateralis_intelpt::segments::Segment;
+use lateralis_intelpt::time::{Settings, Time, Times, perf_nanos};
 use lateralis_model::{EnvValue, Source, Trace};
 use lateralis_traces::hardware::{Buffer, Clocks};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
+pub(crate) use calls::{CallSteps, TakeCalls};
 pub use coverage::{Coverage, Covered, coverage};
 pub use delta::{Deltas, Interval, Marker, Pairing, Place, Stretch, deltas, stretches};
 pub use lateralis_intelpt as intelpt;
@@ -456,7 +460,8 @@ impl<'i> Recorded<'i> {
                     cpu = Some(now);
                     follow.goes_on(now);
                 }
-                decoder.decode(places, (part, piece), None, follow);
+                let mut observe = WithPlaces { places: &mut *places, follow: &mut *follow };
+                decoder.decode((part, piece), None, &mut observe);
             }
         }
     }
@@ -621,45 +626,96 @@ impl<'r> Decoder<'r> {
     }
 
     /// Decodes a piece of a thread: all of it, or the bytes from a PSB of it, or its beginning, to a PSB.
-    fn decode<F: Follow>(
+    fn decode(
         &mut self,
-        places: &mut Places<'_>,
         (part, piece): (&Part, &Piece),
         bytes: Option<Range<usize>>,
-        follow: &mut F,
+        observe: &mut impl Observe,
     ) {
         let Some((run, turn, end)) = piece.packets(self.packed) else { return };
-        let Some(code) = self.images.get(part.space) else { return };
-        let position = run.before;
         if piece.is_gap {
-            let event = Event::Gap(Gap { position: turn.begin, cause: GapCause::UnknownThread });
-            follow.event(places, position + turn.begin as u64, event, turn.moment());
-            return;
+            return unknown_thread(run, turn, observe);
         }
         let bytes = bytes.unwrap_or(turn.begin..end);
-        let (mut state, mut before) = (State::new(), Before(Clock::new(&self.processor)));
-        if bytes.start == turn.begin {
-            // What comes before it since a PSB says where the processor is.
-            let first = run.turns.partition_point(|of| of.end <= turn.psb);
-            for other in run.turns.iter().skip(first) {
-                if other.begin >= turn.begin {
-                    break;
-                }
-                if let Owner::Thread(Candidate { who: (pid, _), .. }) = other.owner {
-                    self.flow.enter(self.spaces.get(&pid).copied().unwrap_or(0));
-                }
-                let range = other.begin.max(turn.psb)..other.end;
-                self.flow.decode_part(&mut state, &run.bytes, range, &mut before);
-            }
-        }
+        let (state, clock) = match bytes.start == turn.begin {
+            true => self.before(run, turn),
+            false => (State::new(), Clock::new(&self.processor)),
+        };
+        self.go_on((part, run), (state, clock), bytes, observe);
+    }
+
+    /// Decodes a part of a run from where a decoder is. @return the clock behind it.
+    fn go_on(
+        &mut self,
+        (part, run): (&Part, &Run),
+        (mut state, clock): (State, Clock),
+        bytes: Range<usize>,
+        observe: &mut impl Observe,
+    ) -> Clock {
+        let Some(code) = self.images.get(part.space) else { return clock };
         self.flow.enter(part.space as u32);
-        let mut sink = Following { places, code, follow, position, clock: before.0 };
+        let mut sink = Following { code, observe, position: run.before, clock };
         let end = bytes.end;
         self.flow.decode_part(&mut state, &run.bytes, bytes, &mut sink);
         if let Some(cause) = run.gap.filter(|_| end == run.bytes.len() && !sink.is_enough()) {
             sink.event(end, Event::Gap(Gap { position: end, cause }));
         }
+        sink.clock
     }
+
+    /// Where the processor is when a turn begins: what comes before it since a PSB says that.
+    fn before(&mut self, run: &Run, turn: &Turn) -> (State, Clock) {
+        let (mut state, mut before) = (State::new(), Before(Clock::new(&self.processor)));
+        let first = run.turns.partition_point(|of| of.end <= turn.psb);
+        for other in run.turns.iter().skip(first) {
+            if other.begin >= turn.begin {
+                break;
+            }
+            if let Owner::Thread(Candidate { who: (pid, _), .. }) = other.owner {
+                self.flow.enter(self.spaces.get(&pid).copied().unwrap_or(0));
+            }
+            let range = other.begin.max(turn.psb)..other.end;
+            self.flow.decode_part(&mut state, &run.bytes, range, &mut before);
+        }
+        (state, before.0)
+    }
+
+    /// Decodes a segment of a piece from where a decoder is. @return the clock behind it, and whether the next
+    /// segment follows ([`Flow::decode_segment`]).
+    fn decode_segment(
+        &mut self,
+        (part, piece): (&Part, &Piece),
+        (segment, (mut state, clock)): (&Segment, (State, Clock)),
+        observe: &mut impl Observe,
+    ) -> (Clock, bool) {
+        let Some((run, _, end)) = piece.packets(self.packed) else { return (clock, true) };
+        let Some(code) = self.images.get(part.space) else { return (clock, true) };
+        self.flow.enter(part.space as u32);
+        let mut sink = Following { code, observe, position: run.before, clock };
+        let follows = self.flow.decode_segment(&mut state, &run.bytes, (segment, end), &mut sink);
+        let is_last = segment.next().is_none() && end == run.bytes.len();
+        if let Some(cause) = run.gap.filter(|_| is_last && !sink.is_enough()) {
+            sink.event(end, Event::Gap(Gap { position: end, cause }));
+        }
+        (sink.clock, follows)
+    }
+
+    /// Where the processor is behind the head of a segment, and what its clocks say there.
+    fn enter_segment(&mut self, (part, run): (&Part, &Run), segment: &Segment) -> (State, Clock) {
+        self.flow.enter(part.space as u32);
+        let mut before = Before(self.clock());
+        (self.flow.enter_segment(&run.bytes, segment, &mut before), before.0)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::new(&self.processor)
+    }
+}
+
+/// A turn of which no thread is known.
+fn unknown_thread(run: &Run, turn: &Turn, observe: &mut impl Observe) {
+    let event = Event::Gap(Gap { position: turn.begin, cause: GapCause::UnknownThread });
+    observe.event(run.before + turn.begin as u64, event, turn.moment());
 }
 
 /// The thread that a processor ran, where its trace has begun for one alone.
@@ -679,22 +735,61 @@ fn only_thread(starts: &[(Option<u32>, u32, u32)], cpu: Option<u32>) -> Result<(
     }
 }
 
-/// Hands on what a decoder finds.
-struct Following<'f, 'i, 'c, F> {
+/// Takes what is decoded of a thread.
+pub(crate) trait Observe {
+    /// The next block is the first that is decoded, and was executed after the one before it, which was
+    /// decoded elsewhere; `time`: as far as packets say it.
+    fn is_first(&mut self, time: Time) {
+        let _ = time;
+    }
+
+    fn block(&mut self, code: &Sections<'_>, block: &Block, time: Moment);
+
+    fn event(&mut self, position: u64, event: Event, time: Moment);
+
+    fn is_enough(&self) -> bool;
+}
+
+/// Those who follow, with where they find names.
+struct WithPlaces<'f, 'i, F> {
     places: &'f mut Places<'i>,
-    code: &'f Sections<'c>,
     follow: &'f mut F,
+}
+
+impl<F: Follow> Observe for WithPlaces<'_, '_, F> {
+    fn block(&mut self, code: &Sections<'_>, block: &Block, time: Moment) {
+        self.follow.block(self.places, code, block, time);
+    }
+
+    fn event(&mut self, position: u64, event: Event, time: Moment) {
+        self.follow.event(self.places, position, event, time);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.follow.is_enough()
+    }
+}
+
+/// Hands on what a decoder finds.
+struct Following<'f, 'c, O> {
+    code: &'f Sections<'c>,
+    observe: &'f mut O,
     /// Bytes of the runs before.
     position: u64,
     clock: Clock,
 }
 
 /// The time of a stream on the clock of the recording.
+#[derive(Clone)]
 struct Clock {
     times: Times,
     nanos: Option<(u64, u16, u32)>,
     /// Not before this was the last block.
     last_block: Option<u64>,
+    /// Whether there was one.
+    has_block: bool,
+    /// Whether the block before the first was decoded elsewhere.
+    is_continued: bool,
     /// Of a block with no packet of a clock between it and the one before.
     of_next_block: Option<Moment>,
 }
@@ -706,12 +801,23 @@ impl Clock {
             tsc_per_crystal: clocks.tsc_per_crystal,
             tsc_per_bus: clocks.tsc_per_bus,
         });
-        Self { times, nanos: clocks.nanos, last_block: None, of_next_block: None }
+        Self {
+            times,
+            nanos: clocks.nanos,
+            last_block: None,
+            has_block: false,
+            is_continued: false,
+            of_next_block: None,
+        }
     }
 
     /// Of something that happened behind `since` ticks.
     fn moment(&self, since: Option<u64>) -> Moment {
-        let (time, scale) = self.times.now().zip(self.nanos)?;
+        self.moment_of(self.times.now()?, since)
+    }
+
+    fn moment_of(&self, time: Time, since: Option<u64>) -> Moment {
+        let scale = self.nanos?;
         let to = |ticks: u64| perf_nanos(ticks, scale);
         let nanos = to(time.ticks);
         let earliest = to(since.unwrap_or(time.earliest).min(time.earliest));
@@ -729,6 +835,7 @@ impl Clock {
         if let Some(moment) = self.of_next_block {
             return moment;
         }
+        self.has_block = true;
         let moment = self.moment(self.last_block);
         self.last_block = self.times.now().map(|now| now.earliest);
         self.of_next_block = Some(self.moment(self.last_block));
@@ -770,19 +877,25 @@ impl Clock {
     }
 }
 
-impl<F: Follow> Sink for Following<'_, '_, '_, F> {
+impl<O: Observe> Sink for Following<'_, '_, O> {
     fn block(&mut self, block: &Block) {
+        if self.clock.is_continued
+            && !self.clock.has_block
+            && let Some(time) = self.clock.times.now()
+        {
+            self.observe.is_first(time);
+        }
         let time = self.clock.of_block();
-        self.follow.block(self.places, self.code, block, time);
+        self.observe.block(self.code, block, time);
     }
 
     fn event(&mut self, position: usize, event: Event) {
         self.clock.event(&event);
         let (position, time) = (self.position + position as u64, self.clock.moment(None));
-        self.follow.event(self.places, position, event, time);
+        self.observe.event(position, event, time);
     }
 
     fn is_enough(&self) -> bool {
-        self.follow.is_enough()
+        self.observe.is_enough()
     }
 }

@@ -8,9 +8,11 @@ use std::ops::ControlFlow;
 use foldhash::fast::RandomState;
 use lateralis_intelpt::flow::Event;
 use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::time::Time;
 use lateralis_intelpt::{Block, Ends};
 
-use super::{Follow, Moment, Recorded, Traced, cause_name, place_of};
+use super::gather::{Emit, Gather, Gathering, Names, SharedPlaces, Take};
+use super::{Follow, Moment, Observe, Recorded, Traced, cause_name, place_of};
 use crate::places::{Function, In, Places};
 use crate::stacks::{Stacks, Tree};
 
@@ -184,6 +186,35 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         }
     }
 
+    /// Blocks of one function were executed, none of which calls or returns but the last.
+    fn blocks(&mut self, places: &mut Places<'_>, of: &Blocks) {
+        let Blocks { function, ip, count, ends, times: (first, last) } = *of;
+        self.now = (ip, first);
+        match (place_of(ip), self.state.in_kernel) {
+            (In::Kernel, None) => {
+                self.state.in_kernel = Some(self.state.path.len());
+                self.state.is_called = true;
+            }
+            (In::Program, Some(depth)) => {
+                self.state.in_kernel = None;
+                self.state.beyond = 0;
+                self.cut(places, depth, true);
+            }
+            _ => {}
+        }
+        self.enter(places, function);
+        self.now.1 = last;
+        self.state.count += count;
+        self.executed.instructions += count;
+        self.known.tree.weigh(self.state.path.last().map(|of| of.node), 0, count);
+        match ends {
+            Ends::Call | Ends::IndirectCall => self.state.is_called = true,
+            Ends::Return => self.leave(places),
+            Ends::Far | Ends::Through | Ends::Jump | Ends::Conditional => {}
+            Ends::IndirectJump | Ends::NoCode => {}
+        }
+    }
+
     fn function_of(&self, entered: &Entered) -> Option<u32> {
         self.known.tree.node(entered.node).map(|node| node.function)
     }
@@ -270,30 +301,8 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
             .functions
             .entry(block.ip)
             .or_insert_with(|| places.function_at(pid, block.ip, place_of(block.ip)));
-        self.now = (block.ip, time);
-        match (place_of(block.ip), self.state.in_kernel) {
-            (In::Kernel, None) => {
-                self.state.in_kernel = Some(self.state.path.len());
-                self.state.is_called = true;
-            }
-            (In::Program, Some(depth)) => {
-                self.state.in_kernel = None;
-                self.state.beyond = 0;
-                self.cut(places, depth, true);
-            }
-            _ => {}
-        }
-        self.enter(places, function);
-        let count = u64::from(block.count);
-        self.state.count += count;
-        self.executed.instructions += count;
-        self.known.tree.weigh(self.state.path.last().map(|of| of.node), 0, count);
-        match block.ends {
-            Ends::Call | Ends::IndirectCall => self.state.is_called = true,
-            Ends::Return => self.leave(places),
-            Ends::Far | Ends::Through | Ends::Jump | Ends::Conditional => {}
-            Ends::IndirectJump | Ends::NoCode => {}
-        }
+        let (ip, count, ends) = (block.ip, block.count.into(), block.ends);
+        self.blocks(places, &Blocks { function, ip, count, ends, times: (time, time) });
     }
 
     fn is_enough(&self) -> bool {
@@ -314,5 +323,198 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
             // A program that asks the kernel, which is not traced, goes on where it was.
             Event::Enabled(_) | Event::Disabled(_) | Event::Here(_) | Event::Packet(_) => {}
         }
+    }
+}
+
+/// Steps that are handed on together, where all calls are wanted, and where few are.
+const STEPS: usize = 4096;
+const STEPS_OF_FEW: usize = 64;
+
+/// Blocks that were executed one after the other in one function.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blocks {
+    function: u32,
+    /// Address of the first.
+    ip: u64,
+    /// Instructions.
+    count: u64,
+    /// How the last one ends.
+    ends: Ends,
+    /// When the first and the last were executed.
+    times: (Moment, Moment),
+}
+
+/// What matters of the flow for calls.
+#[derive(Debug, Clone)]
+pub(crate) enum CallStep {
+    Begins(Box<Traced>),
+    GoesOn(u32),
+    /// The next block was executed after the one before it, by the time of its packets.
+    IsFirst(Time),
+    Blocks(Blocks),
+    Event(Event),
+}
+
+/// Gathers what matters of the flow for calls.
+pub(crate) struct CallSteps {
+    steps: usize,
+}
+
+impl CallSteps {
+    /// `few`: only some calls are wanted.
+    pub fn new(few: bool) -> Self {
+        Self { steps: if few { STEPS_OF_FEW } else { STEPS } }
+    }
+}
+
+pub(crate) struct GatherSteps<'g> {
+    names: Names<'g>,
+    emit: &'g Emit<'g, Vec<CallStep>>,
+    most: usize,
+    pid: u32,
+    steps: Vec<CallStep>,
+    /// Whether the last step may have more blocks.
+    is_open: bool,
+    is_enough: bool,
+}
+
+impl Gathering for CallSteps {
+    type Item = Vec<CallStep>;
+    type Gather<'g> = GatherSteps<'g>;
+
+    fn gather<'g>(
+        &'g self,
+        names: Names<'g>,
+        emit: &'g Emit<'g, Vec<CallStep>>,
+    ) -> GatherSteps<'g> {
+        let (most, steps) = (self.steps, Vec::new());
+        GatherSteps { names, emit, most, pid: 0, steps, is_open: false, is_enough: false }
+    }
+}
+
+impl GatherSteps<'_> {
+    fn push(&mut self, step: CallStep) {
+        if self.steps.len() >= self.most {
+            self.flush();
+        }
+        self.steps.push(step);
+        self.is_open = false;
+    }
+}
+
+impl Gather for GatherSteps<'_> {
+    fn begins(&mut self, traced: &Traced) {
+        self.resumes(traced);
+        self.push(CallStep::Begins(Box::new(traced.clone())));
+    }
+
+    fn goes_on(&mut self, cpu: u32) {
+        self.push(CallStep::GoesOn(cpu));
+    }
+
+    fn resumes(&mut self, traced: &Traced) {
+        (self.pid, self.is_open, self.is_enough) = (traced.pid, false, false);
+    }
+
+    fn flush(&mut self) {
+        let steps = std::mem::take(&mut self.steps);
+        self.is_open = false;
+        let bytes = size_of::<CallStep>() * steps.len();
+        if !steps.is_empty() && !self.is_enough {
+            self.is_enough = (self.emit)(steps, bytes).is_break();
+        }
+    }
+}
+
+impl Observe for GatherSteps<'_> {
+    fn is_first(&mut self, time: Time) {
+        self.push(CallStep::IsFirst(time));
+    }
+
+    fn block(&mut self, _: &Sections<'_>, block: &Block, time: Moment) {
+        let Block { ip, count, ends, .. } = *block;
+        let function = self.names.at(self.pid, ip, false).function;
+        let count = u64::from(count);
+        if self.is_open
+            && let Some(CallStep::Blocks(last)) = self.steps.last_mut()
+            && last.function == function
+            && place_of(last.ip) == place_of(ip)
+        {
+            last.count = last.count.saturating_add(count);
+            (last.ends, last.times.1) = (ends, time);
+        } else {
+            // The time of a first block is not known yet.
+            let is_first = matches!(self.steps.last(), Some(CallStep::IsFirst(_)));
+            let times = (time, time);
+            self.push(CallStep::Blocks(Blocks { function, ip, count, ends, times }));
+            self.is_open = !is_first;
+        }
+        self.is_open &= !matches!(ends, Ends::Call | Ends::IndirectCall | Ends::Return);
+    }
+
+    fn event(&mut self, _: u64, event: Event, _: Moment) {
+        match event {
+            Event::Interrupted { .. } | Event::Gap(_) | Event::Synced(_) => {
+                self.push(CallStep::Event(event));
+            }
+            Event::Enabled(_) | Event::Disabled(_) | Event::Here(_) | Event::Packet(_) => {}
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.is_enough
+    }
+}
+
+/// Finds calls in steps.
+pub(crate) struct TakeCalls<R> {
+    calls: Calls<R>,
+    first: Option<Time>,
+}
+
+impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> TakeCalls<R> {
+    /// Each call is handed on as it returns.
+    pub fn new(returned: R) -> Self {
+        let known = Known { tree: Tree::new(INSTRUCTIONS.to_owned()), ..Known::default() };
+        let calls = Calls::new(known, State::default(), Traced::default(), returned);
+        Self { calls, first: None }
+    }
+
+    /// Nothing follows.
+    pub fn finish(mut self, recorded: &mut Recorded<'_>) {
+        self.calls.cut(&mut recorded.places, 1, false);
+    }
+}
+
+impl<R> Take<Vec<CallStep>> for TakeCalls<R>
+where
+    R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>,
+{
+    fn take(
+        &mut self,
+        places: &SharedPlaces<'_, '_>,
+        steps: Vec<CallStep>,
+        moment: &dyn Fn(Time) -> Moment,
+    ) -> ControlFlow<()> {
+        let mut places = places.lock();
+        for step in steps {
+            match step {
+                CallStep::Begins(traced) => self.calls.begins(&mut places, &traced),
+                CallStep::GoesOn(cpu) => self.calls.goes_on(cpu),
+                CallStep::IsFirst(time) => self.first = Some(time),
+                CallStep::Blocks(mut blocks) => {
+                    if let Some(time) = self.first.take() {
+                        let time = moment(time);
+                        blocks.times = (time, time);
+                    }
+                    self.calls.blocks(&mut places, &blocks);
+                }
+                CallStep::Event(event) => self.calls.event(&mut places, 0, event, None),
+            }
+            if self.calls.is_enough {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
     }
 }

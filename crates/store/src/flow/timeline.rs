@@ -16,7 +16,9 @@ use lateralis_intelpt::packet::{Packet, Packets, find_psb};
 use lateralis_intelpt::{Block, assembly, instructions};
 
 use super::calls::{Calls, Known, State};
-use super::{Call, Clock, Decoder, Follow, Moment, Recorded, Traced, images_of, place_of};
+use super::{
+    Call, Clock, Decoder, Follow, Moment, Recorded, Traced, WithPlaces, images_of, place_of,
+};
 use crate::places::{Frame, Places};
 
 /// Bytes of packets of a unit, at least, and how many units there are of a thread, about, at most: what is
@@ -363,7 +365,8 @@ impl<'i> Timeline<'i> {
             if !unit.goes_on && !unit.is_switched && range.start + nth > 0 {
                 tracer.gap(tracer.moments.last().map(|(nanos, _)| *nanos));
             }
-            decoder.decode(places, (part, piece), Some(unit.bytes.clone()), &mut tracer);
+            let mut observe = WithPlaces { places, follow: &mut tracer };
+            decoder.decode((part, piece), Some(unit.bytes.clone()), &mut observe);
             if tracer.is_enough {
                 break;
             }
