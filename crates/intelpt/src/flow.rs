@@ -200,8 +200,8 @@ pub struct Flow<'i, I> {
     /// Only a test goes without.
     uses_paths: bool,
     errata: Errata,
-    /// Addresses that were traced; empty: all.
-    filter: Vec<Range<u64>>,
+    /// By address space, addresses that were traced; empty: all.
+    filters: Vec<Vec<Range<u64>>>,
 }
 
 /// Where a decoder is between two packets of a stream. It belongs to the [`Flow`] that it was used with.
@@ -264,7 +264,7 @@ impl<'i, I: Image> Flow<'i, I> {
             code: Code::new(images),
             uses_paths: true,
             errata: Errata::default(),
-            filter: Vec::new(),
+            filters: Vec::new(),
         }
     }
 
@@ -278,7 +278,13 @@ impl<'i, I: Image> Flow<'i, I> {
     /// them; other decoding does not need them.
     #[must_use]
     pub fn with_filter(self, filter: Vec<Range<u64>>) -> Self {
-        Self { filter, ..self }
+        self.with_filters(Vec::from([filter]))
+    }
+
+    /// The same of each address space: a file is at other addresses in each.
+    #[must_use]
+    pub fn with_filters(self, filters: Vec<Vec<Range<u64>>>) -> Self {
+        Self { filters, ..self }
     }
 
     /// What is decoded from now on is of the address space with this number.
@@ -306,12 +312,12 @@ impl<'i, I: Image> Flow<'i, I> {
         self.decode_until(state, bytes, part, None, sink);
     }
 
-    /// Decodes the body of a segment; `state` is that of [`Self::enter_segment`], or in the first segment that
-    /// of the packets before it. `end`: the end of the part that the segments are of.
+    /// Decodes the body of a segment; `state` is that of [`Self::enter_segment`], or in the first segment
+    /// that of the packets before it. `end`: the end of the part that the segments are of.
     ///
     /// @return whether the next segment follows. Otherwise what looked like its PSB is inside of another
-    /// packet, as only damaged bytes have it: what was handed on is how [`Self::decode_part`] begins from the
-    /// same state up to `end`, which gives all that is left.
+    /// packet, as only damaged bytes have it: what was handed on is the beginning of what
+    /// [`Self::decode_part`] hands on from the same state up to `end`.
     pub fn decode_segment(
         &mut self,
         state: &mut State,
@@ -353,7 +359,7 @@ impl<'i, I: Image> Flow<'i, I> {
             code: &mut self.code,
             uses_paths: self.uses_paths,
             errata: self.errata,
-            filter: &self.filter,
+            filters: &self.filters,
             bytes,
             packets,
             last_psb: last_psb.unwrap_or(usize::MAX),
@@ -402,7 +408,7 @@ struct Walk<'w, 'i, 'b, I, S> {
     code: &'w mut Code<'i, I>,
     uses_paths: bool,
     errata: Errata,
-    filter: &'w [Range<u64>],
+    filters: &'w [Vec<Range<u64>>],
     /// All that is there, also after the part that is decoded.
     bytes: &'b [u8],
     packets: Packets<'b>,
@@ -1146,9 +1152,10 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
 
     /// Whether a processor with SKL014 stops tracing here without saying so.
     fn leaves_filter(&self, target: u64) -> bool {
+        let filter = self.filters.get(self.code.space() as usize).map_or(&[][..], Vec::as_slice);
         self.errata.skl014
-            && !self.filter.is_empty()
-            && !self.filter.iter().any(|traced| traced.contains(&target))
+            && !filter.is_empty()
+            && !filter.iter().any(|traced| traced.contains(&target))
     }
 
     /// PSB and what follows it up to PSBEND says all that is needed to begin here. `run`: where the walk is.

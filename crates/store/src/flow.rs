@@ -30,7 +30,7 @@ use lateralis_intelpt::packet::{self, Packet, Packets};
 use lateralis_intelpt::segments::Segment;
 use lateralis_intelpt::time::{Settings, Time, Times, perf_nanos};
 use lateralis_model::{EnvValue, Source, Trace};
-use lateralis_traces::hardware::{Buffer, Clocks};
+use lateralis_traces::hardware::{AddressFilter, Buffer, Clocks, FilterAction};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
 pub(crate) use calls::{CallSteps, TakeCalls};
@@ -133,6 +133,8 @@ pub struct Recorded<'i> {
     parts: Vec<Part>,
     /// Code by process.
     spaces: Vec<Vec<(u64, Vec<u8>)>>,
+    /// Of each of these the addresses that the tracer was told to look at; none: all.
+    filters: Vec<Vec<Range<u64>>>,
     processor: Processor,
     /// Why parts cannot be decoded.
     unreadable: Vec<(Option<u32>, String)>,
@@ -241,6 +243,7 @@ impl<'i> Recorded<'i> {
             packed: Vec::new(),
             parts: Vec::new(),
             spaces: Vec::new(),
+            filters: Vec::new(),
             processor,
             unreadable: Vec::new(),
             truncated: 0,
@@ -252,6 +255,35 @@ impl<'i> Recorded<'i> {
     #[must_use]
     pub fn with_errata(self, errata: Errata) -> Self {
         Self { processor: Processor { errata, ..self.processor }, ..self }
+    }
+
+    /// Of processors with these clocks. A recording of events says itself how they were set up.
+    #[must_use]
+    pub fn with_clocks(self, clocks: Clocks) -> Self {
+        Self { processor: Processor { clocks, ..self.processor }, ..self }
+    }
+
+    /// Of a tracer that was told to look at some addresses only.
+    #[must_use]
+    pub fn with_filters(mut self, filters: &[AddressFilter]) -> Self {
+        let traced = || filters.iter().filter(|of| of.action == FilterAction::Filter);
+        if traced().next().is_none() {
+            return self;
+        }
+        self.filters = vec![Vec::new(); self.spaces.len()];
+        for part in &self.parts {
+            let Some(ranges) = self.filters.get_mut(part.space).filter(|of| of.is_empty()) else {
+                continue;
+            };
+            for of in traced() {
+                let range = of.begin..of.begin.saturating_add(of.size_bytes);
+                match &of.file {
+                    Some(file) => ranges.extend(self.places.mapped(part.traced.pid, file, range)),
+                    None => ranges.push(range),
+                }
+            }
+        }
+        self
     }
 
     /// Adds packets that are all of one thread.
@@ -446,9 +478,9 @@ impl<'i> Recorded<'i> {
     }
 
     fn follow_parts(&mut self, range: Range<usize>, follow: &mut impl Follow) {
-        let Self { places, packed, parts, spaces, processor, .. } = self;
+        let Self { places, packed, parts, spaces, filters, processor, .. } = self;
         let images = images_of(spaces);
-        let mut decoder = Decoder::new(packed, parts, &images, *processor);
+        let mut decoder = Decoder::new(packed, parts, (&images, filters), *processor);
         for part in parts.get(range).unwrap_or_default() {
             follow.begins(places, &part.traced);
             let mut cpu = part.traced.cpu;
@@ -612,11 +644,12 @@ impl<'r> Decoder<'r> {
     fn new(
         packed: &'r [Packed],
         parts: &[Part],
-        images: &'r [Sections<'r>],
+        (images, filters): (&'r [Sections<'r>], &[Vec<Range<u64>>]),
         processor: Processor,
     ) -> Self {
         let spaces = parts.iter().map(|part| (part.traced.pid, part.space as u32)).collect();
         let flow = Flow::of_spaces(images).with_errata(processor.errata);
+        let flow = flow.with_filters(filters.to_vec());
         Self { packed, images, spaces, processor, flow }
     }
 
@@ -680,8 +713,8 @@ impl<'r> Decoder<'r> {
         (state, before.0)
     }
 
-    /// Decodes a segment of a piece from where a decoder is. @return the clock behind it, and whether the next
-    /// segment follows ([`Flow::decode_segment`]).
+    /// Decodes a segment of a piece from where a decoder is. @return the clock behind it, and whether the
+    /// next segment follows ([`Flow::decode_segment`]).
     fn decode_segment(
         &mut self,
         (part, piece): (&Part, &Piece),

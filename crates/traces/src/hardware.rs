@@ -7,6 +7,7 @@ use std::path::Path;
 
 use lateralis_model::{Source, Value};
 use lateralis_perfdata::perf::{self, AuxArea, AuxInfo, INTEL_PT};
+pub use lateralis_perfdata::perf::{AddressFilter, FilterAction};
 
 use crate::Error;
 use crate::open::{OpenOptions, map, open};
@@ -57,6 +58,8 @@ pub struct Hardware {
     pub code: Vec<(u64, Vec<u8>)>,
     /// Whether no events are beside the packets.
     pub is_raw: bool,
+    /// Addresses that the tracer was told to look at; none: all.
+    pub filters: Vec<AddressFilter>,
 }
 
 /// How a file of GRIFFIN begins [Ge, Cui, Jaeger: GRIFFIN, ASPLOS 2017; the files of its authors].
@@ -265,7 +268,11 @@ impl Hardware {
     fn know(&mut self, info: Option<AuxInfo>) -> bool {
         match info {
             Some(info) if info.kind != INTEL_PT => self.unknown = Some(info.kind),
-            Some(info) => self.clocks = clocks(&info),
+            Some(info) => {
+                self.clocks = clocks(&info);
+                let filters = info.filter_text().and_then(|text| perf::address_filters(&text));
+                self.filters = filters.unwrap_or_default();
+            }
             None => {}
         }
         self.unknown.is_none()

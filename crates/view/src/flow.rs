@@ -65,7 +65,7 @@ pub fn open_flow(
     }
     let places = Places::new(images.open(), recording.source.trace());
     let recorded = Recorded::of(&recording.source, places, (of.buffers, of.clocks), &of.code);
-    Some(Timeline::new(recorded))
+    Some(Timeline::new(recorded.with_filters(&of.filters)))
 }
 
 /// Calls of all threads of a session.

@@ -55,6 +55,9 @@ pub struct Call {
     pub times: (Moment, Moment),
     /// Whether it was seen from its call to its return: no gap is in it, and neither end is missing.
     pub is_whole: bool,
+    /// Whether something was executed in it that was not traced, by a filter of addresses: then there were
+    /// more instructions.
+    pub is_filtered: bool,
 }
 
 /// A function that was entered and has not returned.
@@ -63,6 +66,7 @@ struct Entered {
     node: u32,
     begin: u64,
     is_called: bool,
+    is_filtered: bool,
     address: u64,
     time: Moment,
 }
@@ -81,6 +85,10 @@ pub(super) struct State {
     is_called: bool,
     /// Whether it is known who called what comes next: not behind a gap.
     is_known: bool,
+    /// The last instruction of the last block, and how it ends.
+    last: Option<(u64, Ends)>,
+    /// Whether code was executed that is not traced, after a branch to it.
+    is_outside: bool,
     /// Whether the last block was of the kernel, and how long the path was when it was entered.
     in_kernel: Option<usize>,
 }
@@ -155,6 +163,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
             address: entered.address,
             times: (entered.time, self.now.1),
             is_whole: entered.is_called && is_whole,
+            is_filtered: entered.is_filtered,
         })
     }
 
@@ -180,6 +189,9 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     fn cut(&mut self, places: &mut Places<'_>, depth: usize, have_returned: bool) {
         while self.state.path.len() > depth.max(1) {
             let Some(entered) = self.state.path.pop() else { return };
+            if let Some(caller) = self.state.path.last_mut() {
+                caller.is_filtered |= entered.is_filtered;
+            }
             let call = self.call(self.state.path.len(), &entered, have_returned);
             let Some(call) = call.filter(|_| !self.is_enough) else { continue };
             self.is_enough = (self.returned)(places, &self.traced, call).is_break();
@@ -188,8 +200,9 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
 
     /// Blocks of one function were executed, none of which calls or returns but the last.
     fn blocks(&mut self, places: &mut Places<'_>, of: &Blocks) {
-        let Blocks { function, ip, count, ends, times: (first, last) } = *of;
+        let Blocks { function, ip, count, ends, times: (first, last), .. } = *of;
         self.now = (ip, first);
+        self.state.last = Some((of.last, ends));
         match (place_of(ip), self.state.in_kernel) {
             (In::Kernel, None) => {
                 self.state.in_kernel = Some(self.state.path.len());
@@ -215,6 +228,20 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         }
     }
 
+    /// Tracing ended at an instruction: a branch to addresses that are not traced, if it is one.
+    fn leave_filter(&mut self, at: u64) {
+        let Some((_, ends)) = self.state.last.filter(|(last, _)| *last == at) else { return };
+        match ends {
+            Ends::Through | Ends::Far | Ends::NoCode => return,
+            Ends::Call | Ends::IndirectCall => self.state.is_called = false,
+            Ends::Jump | Ends::Conditional | Ends::IndirectJump | Ends::Return => {}
+        }
+        self.state.is_outside = true;
+        if let Some(running) = self.state.path.last_mut() {
+            running.is_filtered = true;
+        }
+    }
+
     fn function_of(&self, entered: &Entered) -> Option<u32> {
         self.known.tree.node(entered.node).map(|node| node.function)
     }
@@ -222,6 +249,14 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     /// The function that runs turns out to be this one.
     fn enter(&mut self, places: &mut Places<'_>, function: u32) {
         let mut is_called = std::mem::take(&mut self.state.is_called);
+        if std::mem::take(&mut self.state.is_outside) && !is_called {
+            // It came back to who had left, or to one of its callers; else what is outside has called it.
+            let is_it = |of: &Entered| self.function_of(of) == Some(function);
+            if !self.state.path.iter().skip(1).any(is_it) {
+                is_called = true;
+                self.state.is_known = false;
+            }
+        }
         if is_called {
             self.executed.calls += 1;
             if self.state.path.len() >= DEPTH_MAX {
@@ -254,6 +289,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
                 node,
                 begin: self.state.count,
                 is_called,
+                is_filtered: false,
                 address,
                 time,
             });
@@ -285,7 +321,14 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
         self.is_of(traced);
         self.state.path.clear();
         let node = self.known.tree.below(None, program);
-        let program = |node| Entered { node, begin: 0, is_called: false, address: 0, time: None };
+        let program = |node| Entered {
+            node,
+            begin: 0,
+            is_called: false,
+            is_filtered: false,
+            address: 0,
+            time: None,
+        };
         self.state.path.extend(node.map(program));
         self.traced = traced.clone();
     }
@@ -301,8 +344,9 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
             .functions
             .entry(block.ip)
             .or_insert_with(|| places.function_at(pid, block.ip, place_of(block.ip)));
-        let (ip, count, ends) = (block.ip, block.count.into(), block.ends);
-        self.blocks(places, &Blocks { function, ip, count, ends, times: (time, time) });
+        let Block { ip, last, count, ends, .. } = *block;
+        let (count, times) = (count.into(), (time, time));
+        self.blocks(places, &Blocks { function, ip, last, count, ends, times });
     }
 
     fn is_enough(&self) -> bool {
@@ -320,8 +364,10 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
                 self.forget(places);
             }
             Event::Synced(_) => self.forget(places),
-            // A program that asks the kernel, which is not traced, goes on where it was.
-            Event::Enabled(_) | Event::Disabled(_) | Event::Here(_) | Event::Packet(_) => {}
+            // A program that asks the kernel, which is not traced, goes on where it was. One that branches to
+            // code that is not traced is there until tracing begins again.
+            Event::Disabled(Some(at)) => self.leave_filter(at),
+            Event::Enabled(_) | Event::Disabled(None) | Event::Here(_) | Event::Packet(_) => {}
         }
     }
 }
@@ -334,8 +380,9 @@ const STEPS_OF_FEW: usize = 64;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blocks {
     function: u32,
-    /// Address of the first.
+    /// Addresses of the first, and of the last instruction.
     ip: u64,
+    last: u64,
     /// Instructions.
     count: u64,
     /// How the last one ends.
@@ -432,7 +479,7 @@ impl Observe for GatherSteps<'_> {
     }
 
     fn block(&mut self, _: &Sections<'_>, block: &Block, time: Moment) {
-        let Block { ip, count, ends, .. } = *block;
+        let Block { ip, last: at, count, ends, .. } = *block;
         let function = self.names.at(self.pid, ip, false).function;
         let count = u64::from(count);
         if self.is_open
@@ -441,12 +488,12 @@ impl Observe for GatherSteps<'_> {
             && place_of(last.ip) == place_of(ip)
         {
             last.count = last.count.saturating_add(count);
-            (last.ends, last.times.1) = (ends, time);
+            (last.last, last.ends, last.times.1) = (at, ends, time);
         } else {
             // The time of a first block is not known yet.
             let is_first = matches!(self.steps.last(), Some(CallStep::IsFirst(_)));
             let times = (time, time);
-            self.push(CallStep::Blocks(Blocks { function, ip, count, ends, times }));
+            self.push(CallStep::Blocks(Blocks { function, ip, last: at, count, ends, times }));
             self.is_open = !is_first;
         }
         self.is_open &= !matches!(ends, Ends::Call | Ends::IndirectCall | Ends::Return);
@@ -454,10 +501,11 @@ impl Observe for GatherSteps<'_> {
 
     fn event(&mut self, _: u64, event: Event, _: Moment) {
         match event {
-            Event::Interrupted { .. } | Event::Gap(_) | Event::Synced(_) => {
-                self.push(CallStep::Event(event));
-            }
-            Event::Enabled(_) | Event::Disabled(_) | Event::Here(_) | Event::Packet(_) => {}
+            Event::Interrupted { .. }
+            | Event::Gap(_)
+            | Event::Synced(_)
+            | Event::Disabled(Some(_)) => self.push(CallStep::Event(event)),
+            Event::Enabled(_) | Event::Disabled(None) | Event::Here(_) | Event::Packet(_) => {}
         }
     }
 

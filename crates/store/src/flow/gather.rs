@@ -12,7 +12,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
@@ -284,12 +284,20 @@ pub(crate) fn gather<G: Gathering>(
     take: &mut impl Take<G::Item>,
     cores: Cores,
 ) -> usize {
-    let Recorded { places, packed, parts, spaces, processor, .. } = recorded;
+    let Recorded { places, packed, parts, spaces, filters, processor, .. } = recorded;
     let images = images_of(spaces);
     let places = SharedPlaces(Mutex::new(places));
     let jobs = jobs_of_parts(packed, parts, processor, cores);
-    let decode =
-        Decode { packed, parts, images: &images, processor: *processor, how, places: &places };
+    let processor_of = *processor;
+    let decode = Decode {
+        packed,
+        parts,
+        images: &images,
+        filters,
+        processor: processor_of,
+        how,
+        places: &places,
+    };
     run(&decode, &jobs, (&places, take), cores.threads, processor)
 }
 
@@ -323,12 +331,7 @@ pub(crate) fn gather_packets<G: GatheringPackets>(
 }
 
 /// Segments, where several threads decode them.
-fn divided(
-    bytes: &[u8],
-    part: std::ops::Range<usize>,
-    processor: &Processor,
-    cores: Cores,
-) -> Vec<Segment> {
+fn divided(bytes: &[u8], part: Range<usize>, processor: &Processor, cores: Cores) -> Vec<Segment> {
     let bytes_min = if cores.threads > 1 { cores.segment_bytes } else { usize::MAX };
     segments_in(bytes, part, bytes_min, processor.errata)
 }
@@ -464,6 +467,7 @@ struct Decode<'r, 'p, 'i, G> {
     packed: &'r [Packed],
     parts: &'r [Part],
     images: &'r [Sections<'r>],
+    filters: &'r [Vec<Range<u64>>],
     processor: Processor,
     how: &'r G,
     places: &'r SharedPlaces<'p, 'i>,
@@ -484,8 +488,8 @@ impl<G: Gathering> Work for Decode<'_, '_, '_, G> {
         Self: 'w;
 
     fn worker<'w>(&'w self, emit: &'w Emit<'w, G::Item>) -> Decoding<'w, G> {
-        let Self { packed, parts, images, processor, how, places } = self;
-        let decoder = Decoder::new(packed, parts, images, *processor);
+        let Self { packed, parts, images, filters, processor, how, places } = self;
+        let decoder = Decoder::new(packed, parts, (images, filters), *processor);
         Decoding { packed, parts, decoder, gather: how.gather(Names::new(places), emit) }
     }
 

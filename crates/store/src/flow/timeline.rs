@@ -326,12 +326,12 @@ impl<'i> Timeline<'i> {
         wanted: Option<Wanted>,
     ) -> Decoded {
         let Self { recorded, known, lines } = self;
-        let Recorded { places, packed, parts, spaces, processor, .. } = recorded;
+        let Recorded { places, packed, parts, spaces, filters, processor, .. } = recorded;
         let (Some(of), Some(part)) = (lines.get(line), parts.get(line)) else {
             return Decoded::default();
         };
         let images = images_of(spaces);
-        let mut decoder = Decoder::new(packed, parts, &images, *processor);
+        let mut decoder = Decoder::new(packed, parts, (&images, filters), *processor);
         let mut all: Vec<Call> = Vec::new();
         let wants_calls = wanted.is_none();
         let returned = |_: &mut Places<'_>, _: &Traced, call: Call| {
@@ -862,6 +862,7 @@ mod tests {
             address: 0,
             times: (None, None),
             is_whole: true,
+            is_filtered: false,
         };
         let ends = |begin, count| {
             let call = call(begin, count);
