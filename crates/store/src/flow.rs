@@ -30,7 +30,8 @@ use lateralis_intelpt::packet::{self, Packet, Packets};
 use lateralis_intelpt::segments::Segment;
 use lateralis_intelpt::time::{Settings, Time, Times, perf_nanos};
 use lateralis_model::{EnvValue, Source, Trace};
-use lateralis_traces::hardware::{AddressFilter, Buffer, Clocks, FilterAction};
+use lateralis_traces::Joined;
+use lateralis_traces::hardware::{AddressFilter, Buffer, Clocks, FilterAction, Hardware};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
 pub(crate) use calls::{CallSteps, TakeCalls};
@@ -96,6 +97,8 @@ struct Run {
     turns: Vec<Turn>,
     /// Why packets are missing after them, if some are.
     gap: Option<GapCause>,
+    /// Whose they are.
+    processor: Processor,
 }
 
 /// What a thread executed.
@@ -254,13 +257,20 @@ impl<'i> Recorded<'i> {
     /// Of a processor with these errata. A recording of events says itself which processor it is of.
     #[must_use]
     pub fn with_errata(self, errata: Errata) -> Self {
-        Self { processor: Processor { errata, ..self.processor }, ..self }
+        self.with_processors(|processor| processor.errata = errata)
     }
 
     /// Of processors with these clocks. A recording of events says itself how they were set up.
     #[must_use]
     pub fn with_clocks(self, clocks: Clocks) -> Self {
-        Self { processor: Processor { clocks, ..self.processor }, ..self }
+        self.with_processors(|processor| processor.clocks = clocks)
+    }
+
+    fn with_processors(mut self, change: impl Fn(&mut Processor)) -> Self {
+        change(&mut self.processor);
+        let runs = self.packed.iter_mut().flat_map(|of| &mut of.runs);
+        runs.for_each(|run| change(&mut run.processor));
+        self
     }
 
     /// Of a tracer that was told to look at some addresses only.
@@ -299,7 +309,7 @@ impl<'i> Recorded<'i> {
             let owner = Owner::Thread(Candidate { who, stay, last_since: 0 });
             vec![Turn { begin, end, psb: begin, owner, stay, bounds: (0, u64::MAX) }]
         };
-        let runs = with_places(runs, turns);
+        let runs = with_places(runs, self.processor, turns);
         self.packed.push(Packed { traced, is_divided: false, runs });
     }
 
@@ -310,19 +320,55 @@ impl<'i> Recorded<'i> {
     #[must_use]
     pub fn of(
         source: &dyn Source,
-        mut places: Places<'i>,
+        places: Places<'i>,
         (buffers, clocks): (Vec<Buffer>, Clocks),
         more: &[(u64, Vec<u8>)],
     ) -> Self {
+        let mut this = Self::new(places, Processor::default());
+        this.add(source, (buffers, clocks), more);
+        this.places.at_any_time();
+        this
+    }
+
+    /// The same of several traces that were opened together, with what each of them has: each has its own
+    /// processors, clocks, switches and code. Of processes with one number the functions are those of the
+    /// last.
+    #[must_use]
+    pub fn of_several(
+        joined: &Joined,
+        places: Places<'i>,
+        hardware: Vec<Hardware>,
+        more: &[(u64, Vec<u8>)],
+    ) -> Self {
+        let mut this = Self::new(places, Processor::default());
+        for (part, of) in joined.parts().iter().zip(hardware) {
+            if of.buffers.is_empty() {
+                continue;
+            }
+            let source = part.source.as_ref();
+            this.places.learn(source.trace());
+            let more: Vec<_> = more.iter().chain(&of.code).cloned().collect();
+            this.add(source, (of.buffers, of.clocks), &more);
+        }
+        this.places.at_any_time();
+        this
+    }
+
+    fn add(
+        &mut self,
+        source: &dyn Source,
+        (buffers, clocks): (Vec<Buffer>, Clocks),
+        more: &[(u64, Vec<u8>)],
+    ) {
         let mut starts: Vec<(Option<u32>, u32, u32)> = Vec::new();
         let mut switches = Switches::default();
         let mut cuts = Cuts::default();
         let mut events = source.events();
         while let Some(event) = events.next_event() {
-            if places.see(&event) {
+            if self.places.see(&event) {
                 continue;
             }
-            switches.see(&event, |tid| places.process_of(tid));
+            switches.see(&event, |tid| self.places.process_of(tid));
             let Some(payload) = event.payload() else { continue };
             let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
             match event.class.name.as_str() {
@@ -334,37 +380,32 @@ impl<'i> Recorded<'i> {
                 _ => {}
             }
         }
-        places.at_any_time();
-        let Cuts { truncated, partial, .. } = cuts;
-        let processor = Processor { clocks, errata: errata_of(source.trace()) };
-        let mut this = Self { truncated, partial, ..Self::new(places, processor) };
+        self.truncated += cuts.truncated;
+        self.partial += cuts.partial;
+        self.processor = Processor { clocks, errata: errata_of(source.trace()) };
         let mut spaces = HashMap::new();
-        let mut divided = false;
+        let first = self.packed.len();
         for buffer in buffers {
             let Buffer { cpu, tid, .. } = buffer;
             let runs = cuts.divide(buffer);
             let thread = match (tid, cpu) {
-                (Some(tid), _) => Ok((this.places.process_of(tid).unwrap_or(tid), tid)),
+                (Some(tid), _) => Ok((self.places.process_of(tid).unwrap_or(tid), tid)),
                 (None, Some(cpu)) if switches.is_known() => {
-                    divided = true;
-                    this.divided(cpu, runs, &switches);
+                    self.divided(cpu, runs, &switches);
                     continue;
                 }
                 (None, _) => only_thread(&starts, cpu),
             };
             match thread {
                 Ok((pid, tid)) => {
-                    let program = this.places.program((pid, tid));
-                    let space = this.space(pid, &mut spaces, more);
-                    this.whole(Traced { cpu, pid, tid, program }, runs, space);
+                    let program = self.places.program((pid, tid));
+                    let space = self.space(pid, &mut spaces, more);
+                    self.whole(Traced { cpu, pid, tid, program }, runs, space);
                 }
-                Err(why) => this.unreadable.push((cpu, why)),
+                Err(why) => self.unreadable.push((cpu, why)),
             }
         }
-        if divided {
-            this.gather(&mut spaces, more);
-        }
-        this
+        self.gather(first, &mut spaces, more);
     }
 
     /// The code of a process, which is read once.
@@ -388,16 +429,18 @@ impl<'i> Recorded<'i> {
     /// Adds packets of a processor, divided by who ran there.
     fn divided(&mut self, cpu: u32, runs: Vec<Followed>, switches: &Switches) {
         let processor = self.processor;
-        let runs = with_places(runs, |bytes| divide(switches, cpu, bytes, &processor));
+        let turns = |bytes: &[u8]| divide(switches, cpu, bytes, &processor);
+        let runs = with_places(runs, processor, turns);
         let traced = Traced { cpu: Some(cpu), pid: 0, tid: 0, program: UNKNOWN_THREAD.to_owned() };
         self.packed.push(Packed { traced, is_divided: true, runs });
     }
 
     /// Puts together what each thread executed on all processors.
-    fn gather(&mut self, spaces: &mut HashMap<u32, usize>, more: &[(u64, Vec<u8>)]) {
+    fn gather(&mut self, first: usize, spaces: &mut HashMap<u32, usize>, more: &[(u64, Vec<u8>)]) {
         // By thread, in the order of time; of what is of no known thread, by processor.
         let mut threads: BTreeMap<(Who, Option<u32>), Vec<Timed>> = BTreeMap::new();
-        for (packed, of) in self.packed.iter().enumerate().filter(|(_, of)| of.is_divided) {
+        let all = self.packed.iter().enumerate().skip(first);
+        for (packed, of) in all.filter(|(_, of)| of.is_divided) {
             let all = of.runs.iter().enumerate();
             let all =
                 all.flat_map(|(run, of)| of.turns.iter().enumerate().map(move |it| (run, it)));
@@ -504,8 +547,8 @@ impl<'i> Recorded<'i> {
     pub fn packets(&self, see: &mut dyn FnMut(PacketAt<'_>) -> ControlFlow<()>) {
         for of in &self.packed {
             for run in &of.runs {
-                let mut clock = Clock::new(&self.processor);
-                for found in Packets::synced(&run.bytes).with_errata(self.processor.errata) {
+                let mut clock = Clock::new(&run.processor);
+                for found in Packets::synced(&run.bytes).with_errata(run.processor.errata) {
                     let (at, end, packet) = match found {
                         Ok(found) => (found.start, found.end, Some(found.packet)),
                         Err(error) => (error.start, error.resume, None),
@@ -544,10 +587,14 @@ impl<'i> Recorded<'i> {
 }
 
 /// Runs with the number of bytes before each.
-fn with_places(runs: Vec<Followed>, turns: impl Fn(&[u8]) -> Vec<Turn>) -> Vec<Run> {
+fn with_places(
+    runs: Vec<Followed>,
+    processor: Processor,
+    turns: impl Fn(&[u8]) -> Vec<Turn>,
+) -> Vec<Run> {
     let mut before = 0;
     let run = |(bytes, gap): Followed| {
-        let run = Run { turns: turns(&bytes), before, bytes, gap };
+        let run = Run { turns: turns(&bytes), before, bytes, gap, processor };
         before += run.bytes.len() as u64;
         run
     };
@@ -672,7 +719,7 @@ impl<'r> Decoder<'r> {
         let bytes = bytes.unwrap_or(turn.begin..end);
         let (state, clock) = match bytes.start == turn.begin {
             true => self.before(run, turn),
-            false => (State::new(), Clock::new(&self.processor)),
+            false => (State::new(), Clock::new(&run.processor)),
         };
         self.go_on((part, run), (state, clock), bytes, observe);
     }
@@ -698,7 +745,7 @@ impl<'r> Decoder<'r> {
 
     /// Where the processor is when a turn begins: what comes before it since a PSB says that.
     fn before(&mut self, run: &Run, turn: &Turn) -> (State, Clock) {
-        let (mut state, mut before) = (State::new(), Before(Clock::new(&self.processor)));
+        let (mut state, mut before) = (State::new(), Before(Clock::new(&run.processor)));
         let first = run.turns.partition_point(|of| of.end <= turn.psb);
         for other in run.turns.iter().skip(first) {
             if other.begin >= turn.begin {
@@ -736,7 +783,7 @@ impl<'r> Decoder<'r> {
     /// Where the processor is behind the head of a segment, and what its clocks say there.
     fn enter_segment(&mut self, (part, run): (&Part, &Run), segment: &Segment) -> (State, Clock) {
         self.flow.enter(part.space as u32);
-        let mut before = Before(self.clock());
+        let mut before = Before(Clock::new(&run.processor));
         (self.flow.enter_segment(&run.bytes, segment, &mut before), before.0)
     }
 

@@ -10,6 +10,7 @@ use lateralis_perfdata::perf::{self, AuxArea, AuxInfo, INTEL_PT};
 pub use lateralis_perfdata::perf::{AddressFilter, FilterAction};
 
 use crate::Error;
+use crate::joined::Joined;
 use crate::open::{OpenOptions, map, open};
 use crate::packed::Packing;
 
@@ -121,7 +122,29 @@ pub fn of_bytes(bytes: &[u8]) -> Hardware {
 /// What cannot be opened is an error where its events are read.
 fn of_folder(path: &Path) -> Hardware {
     let opened = open(&[path.to_owned()], &OpenOptions::default());
-    opened.map_or_else(|_| Hardware::default(), |trace| of_source(&trace))
+    opened.map_or_else(|_| Hardware::default(), |trace| together(of_parts(&trace)))
+}
+
+/// What each of the traces has that were opened together, in their order.
+///
+/// Cost and memory: those of [`of_source`] for each.
+#[must_use]
+pub fn of_parts(joined: &Joined) -> Vec<Hardware> {
+    joined.parts().iter().map(|part| of_source(part.source.as_ref())).collect()
+}
+
+/// All buffers of several traces. Their clocks are those of the last.
+fn together(parts: Vec<Hardware>) -> Hardware {
+    let mut all = Hardware::default();
+    for of in parts {
+        all.buffers.extend(of.buffers);
+        all.code.extend(of.code);
+        all.filters.extend(of.filters);
+        all.missing_bytes = all.missing_bytes.saturating_add(of.missing_bytes);
+        all.unknown = all.unknown.or(of.unknown);
+        all.clocks = of.clocks;
+    }
+    all
 }
 
 /// The same of a trace that holds a `perf.data` as events, as a copy in CTF does.

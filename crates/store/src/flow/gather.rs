@@ -287,7 +287,7 @@ pub(crate) fn gather<G: Gathering>(
     let Recorded { places, packed, parts, spaces, filters, processor, .. } = recorded;
     let images = images_of(spaces);
     let places = SharedPlaces(Mutex::new(places));
-    let jobs = jobs_of_parts(packed, parts, processor, cores);
+    let jobs = jobs_of_parts(packed, parts, cores);
     let processor_of = *processor;
     let decode = Decode {
         packed,
@@ -298,7 +298,7 @@ pub(crate) fn gather<G: Gathering>(
         how,
         places: &places,
     };
-    run(&decode, &jobs, (&places, take), cores.threads, processor)
+    run(&decode, &jobs, (&places, take), cores.threads)
 }
 
 /// Gathers packets.
@@ -308,13 +308,13 @@ pub(crate) fn gather_packets<G: GatheringPackets>(
     take: &mut impl Take<G::Item>,
     cores: Cores,
 ) -> usize {
-    let Recorded { places, packed, processor, .. } = recorded;
+    let Recorded { places, packed, .. } = recorded;
     let places = SharedPlaces(Mutex::new(places));
     let mut jobs = Vec::new();
     for (part, of) in packed.iter().enumerate() {
         for (piece, run) in of.runs.iter().enumerate() {
             let bytes = synced(&run.bytes)..run.bytes.len();
-            let segments = divided(&run.bytes, bytes, processor, cores);
+            let segments = divided(run, bytes, cores);
             jobs.extend(segments.into_iter().enumerate().map(|(nth, segment)| Job {
                 part,
                 piece,
@@ -326,22 +326,17 @@ pub(crate) fn gather_packets<G: GatheringPackets>(
             }));
         }
     }
-    let read = ReadPackets { packed, processor: *processor, how };
-    run(&read, &jobs, (&places, take), cores.threads, processor)
+    let read = ReadPackets { packed, how };
+    run(&read, &jobs, (&places, take), cores.threads)
 }
 
 /// Segments, where several threads decode them.
-fn divided(bytes: &[u8], part: Range<usize>, processor: &Processor, cores: Cores) -> Vec<Segment> {
+fn divided(run: &Run, part: Range<usize>, cores: Cores) -> Vec<Segment> {
     let bytes_min = if cores.threads > 1 { cores.segment_bytes } else { usize::MAX };
-    segments_in(bytes, part, bytes_min, processor.errata)
+    segments_in(&run.bytes, part, bytes_min, run.processor.errata)
 }
 
-fn jobs_of_parts(
-    packed: &[Packed],
-    parts: &[Part],
-    processor: &Processor,
-    cores: Cores,
-) -> Vec<Job> {
+fn jobs_of_parts(packed: &[Packed], parts: &[Part], cores: Cores) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (nth_part, part) in parts.iter().enumerate() {
         let mut cpu = part.traced.cpu;
@@ -353,7 +348,7 @@ fn jobs_of_parts(
             cpu = now.or(cpu);
             let bytes = turn.begin..if piece.is_gap { turn.begin } else { end };
             let mut begins_piece = true;
-            for segment in divided(&run.bytes, bytes, processor, cores) {
+            for segment in divided(run, bytes, cores) {
                 jobs.push(Job {
                     part: nth_part,
                     piece: nth_piece,
@@ -375,7 +370,6 @@ fn run<W: Work>(
     jobs: &[Job],
     (places, take): (&SharedPlaces<'_, '_>, &mut impl Take<W::Item>),
     threads: usize,
-    processor: &Processor,
 ) -> usize {
     let take = RefCell::new(take);
     // What is decoded on this thread has its times from the packets before it.
@@ -406,7 +400,6 @@ fn run<W: Work>(
             pool.done(nth, ended);
         }
     };
-    let scale = Clock::new(processor);
     let take_all = || {
         let mut again: Option<W::Worker<'_>> = None;
         let mut before: Option<Clock> = None;
@@ -415,13 +408,13 @@ fn run<W: Work>(
             let before_it = before.take().filter(|_| !job.begins_piece);
             let since = before_it.as_ref().and_then(|clock| clock.last_block);
             let agrees = before_it.as_ref().is_none_or(|clock| {
-                scale.nanos.is_none() || clock.times.agrees_with(&work.clock_of_head(job).times)
+                clock.nanos.is_none() || clock.times.agrees_with(&work.clock_of_head(job).times)
             });
             let ended = if agrees {
                 loop {
                     match pool.next() {
                         Some(Next::Item(item)) => {
-                            let moment = |time| scale.moment_of(time, since);
+                            let moment = |time| before_it.as_ref()?.moment_of(time, since);
                             if take.borrow_mut().take(places, item, &moment).is_break() {
                                 return;
                             }
@@ -496,13 +489,14 @@ impl<G: Gathering> Work for Decode<'_, '_, '_, G> {
     fn clock_of_head(&self, job: &Job) -> Clock {
         let piece = self.parts.get(job.part).and_then(|part| part.pieces.get(job.piece));
         let run = piece.and_then(|piece| piece.packets(self.packed));
-        clock_behind(run.map(|(run, ..)| run), &job.segment, &self.processor)
+        clock_behind(run.map(|(run, ..)| run), &job.segment)
     }
 }
 
 /// What the clocks say behind the head of a segment, where nothing is known from before.
-fn clock_behind(run: Option<&Run>, segment: &Segment, processor: &Processor) -> Clock {
-    let mut clock = Clock::new(processor);
+fn clock_behind(run: Option<&Run>, segment: &Segment) -> Clock {
+    let processor = run.map_or_else(Processor::default, |run| run.processor);
+    let mut clock = Clock::new(&processor);
     let head = run.and_then(|run| run.bytes.get(segment.head())).unwrap_or_default();
     for found in Packets::new(head).with_errata(processor.errata).flatten() {
         clock.packet(&found.packet);
@@ -609,13 +603,11 @@ impl<G: Observe> Observe for Counted<'_, G> {
 /// Reads packets.
 struct ReadPackets<'r, G> {
     packed: &'r [Packed],
-    processor: Processor,
     how: &'r G,
 }
 
 struct Reading<'w, G: GatheringPackets + 'w> {
     packed: &'w [Packed],
-    processor: Processor,
     gather: G::Gather<'w>,
 }
 
@@ -627,13 +619,13 @@ impl<G: GatheringPackets> Work for ReadPackets<'_, G> {
         Self: 'w;
 
     fn worker<'w>(&'w self, emit: &'w Emit<'w, G::Item>) -> Reading<'w, G> {
-        let Self { packed, processor, how } = self;
-        Reading { packed, processor: *processor, gather: how.gather(emit) }
+        let Self { packed, how } = self;
+        Reading { packed, gather: how.gather(emit) }
     }
 
     fn clock_of_head(&self, job: &Job) -> Clock {
         let run = self.packed.get(job.part).and_then(|of| of.runs.get(job.piece));
-        clock_behind(run, &job.segment, &self.processor)
+        clock_behind(run, &job.segment)
     }
 }
 
@@ -642,12 +634,12 @@ impl<G: GatheringPackets> Reading<'_, G> {
     fn read(&mut self, job: &Job, clock: Option<Clock>, (skip, is_all): (u64, bool)) -> Ended {
         let of = self.packed.get(job.part);
         let run = of.and_then(|of| of.runs.get(job.piece));
-        let clock = clock.unwrap_or_else(|| clock_behind(run, &job.segment, &self.processor));
+        let clock = clock.unwrap_or_else(|| clock_behind(run, &job.segment));
         let mut ended = Ended { clock, follows: true, count: 0 };
         let Some((of, run)) = of.zip(run) else { return ended };
         self.gather.resumes();
         let (body, next) = (job.segment.body(), job.segment.next().filter(|_| !is_all));
-        let mut packets = Packets::new(&run.bytes).with_errata(self.processor.errata);
+        let mut packets = Packets::new(&run.bytes).with_errata(run.processor.errata);
         packets.go_behind(body.start);
         ended.follows = next.is_none();
         for found in packets {

@@ -17,7 +17,8 @@ use lateralis_intelpt::{Block, assembly, instructions};
 
 use super::calls::{Calls, Known, State};
 use super::{
-    Call, Clock, Decoder, Follow, Moment, Recorded, Traced, WithPlaces, images_of, place_of,
+    Call, Clock, Decoder, Follow, Moment, Processor, Recorded, Traced, WithPlaces, images_of,
+    place_of,
 };
 use crate::places::{Frame, Places};
 
@@ -407,11 +408,11 @@ impl Line {
             let mut goes_on = false;
             while begin < bytes.len() {
                 let begin_ns = match goes_on || begins_at_psb {
-                    true => header(recorded, bytes, begin).0,
+                    true => header(&run.processor, bytes, begin).0,
                     false => turn.moment().map(|moment| moment.nanos),
                 };
                 let next = find_psb(bytes, begin.saturating_add(least));
-                let end = next.map_or(bytes.len(), |next| header(recorded, bytes, next).1);
+                let end = next.map_or(bytes.len(), |next| header(&run.processor, bytes, next).1);
                 let (is_switched, done) = (!begins_at_psb && !goes_on, None);
                 let bytes = begin..end;
                 units.push(Unit { piece: nth, bytes, is_switched, goes_on, begin_ns, done });
@@ -432,9 +433,9 @@ impl Line {
             let (run, turn, _) = piece.packets(&recorded.packed)?;
             // Clocks count from a PSB on.
             let from = if unit.goes_on { unit.bytes.start } else { turn.psb };
-            let mut clock = Clock::new(&recorded.processor);
+            let mut clock = Clock::new(&run.processor);
             let packets = Packets::new(run.bytes.get(from..unit.bytes.end)?);
-            for found in packets.with_errata(recorded.processor.errata).flatten() {
+            for found in packets.with_errata(run.processor.errata).flatten() {
                 clock.packet(&found.packet);
             }
             Some(clock.moment(None)?.nanos)
@@ -492,8 +493,8 @@ impl Line {
 }
 
 /// When a PSB+ was made, and the byte behind it.
-fn header(recorded: &Recorded<'_>, bytes: &[u8], psb: usize) -> (Option<u64>, usize) {
-    let mut clock = Clock::new(&recorded.processor);
+fn header(processor: &Processor, bytes: &[u8], psb: usize) -> (Option<u64>, usize) {
+    let mut clock = Clock::new(processor);
     for found in Packets::new(bytes.get(psb..).unwrap_or_default()).take(PSB_PACKETS) {
         let Ok(found) = found else { break };
         clock.packet(&found.packet);

@@ -1119,6 +1119,45 @@ mod tests {
         assert_eq!(calls, expected);
     }
 
+    /// Two recordings of one thread on one processor, of other programs and by other clocks.
+    #[test]
+    fn recordings_in_one_folder_have_the_rows_of_each() {
+        let made =
+            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/pt/made"));
+        if !made.exists() {
+            println!("SKIPPED: no data: {}", made.display());
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["fibs", "fibscyc"] {
+            let from = made.join(name).join("perf.data");
+            std::fs::copy(from, folder.path().join(format!("{name}.data"))).expect("a copy");
+        }
+        let places = |recording: &Recording| {
+            let programs = Programs { folder: made.clone(), map: String::new() };
+            Places::new(programs, recording.source.trace())
+        };
+        let alone = |name: &str, flow| {
+            let path = made.join(name).join("perf.data");
+            let of = hardware::read(&path, 1 << 30).expect("a recording");
+            let recording = Recording::open(&path).expect("a recording");
+            let clocked = (of.buffers, of.clocks);
+            let places = places(&recording);
+            let mut recorded = Recorded::of(&recording.source, places, clocked, &[]);
+            rows(flow, &mut recorded, &Scan::default(), (1, 1)).0
+        };
+        for flow in Flow::ALL {
+            let recording = Recording::open(folder.path()).expect("recordings");
+            assert_eq!(recording.source.parts().len(), 2);
+            let hardware = hardware::of_parts(&recording.source);
+            let places = places(&recording);
+            let mut recorded = Recorded::of_several(&recording.source, places, hardware, &[]);
+            let found = rows(flow, &mut recorded, &Scan::default(), (1, 1)).0;
+            let expected = [alone("fibs", flow), alone("fibscyc", flow)].concat();
+            assert!(found == expected, "{flow:?}: {} and {}", found.len(), expected.len());
+        }
+    }
+
     /// Counts blocks that were decoded.
     struct Counting<'c>(&'c AtomicUsize);
 

@@ -161,7 +161,11 @@ impl CodeArgs {
         let Hardware { buffers, clocks, filters, code: mut all, kept, .. } = hardware;
         all.extend(self.code(&kept)?);
         let places = Places::new(kept.beside(self.files()), recording.source.trace());
-        let recorded = Recorded::of(&recording.source, places, (buffers, clocks), &all);
+        let joined = &recording.source;
+        let recorded = match joined.parts() {
+            [_] | [] => Recorded::of(joined, places, (buffers, clocks), &all),
+            _ => Recorded::of_several(joined, places, hardware::of_parts(joined), &all),
+        };
         let recorded = recorded.with_filters(&filters);
         Ok(match self.processor {
             Some(errata) => recorded.with_errata(errata),
