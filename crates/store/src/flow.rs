@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! packets of a thread ── runs ─┐
-//! mmap, fork, comm ── Places ──┴─► Flow::decode ─► blocks, events, gaps ─► whoever follows them
+//! mmap, fork, comm ── Places ──┴─► Flow::decode ─► blocks, events, gaps ─► [`Follow`]
 //! ```
 
 mod calls;
@@ -136,7 +136,7 @@ pub struct Recorded<'i> {
     parts: Vec<Part>,
     /// Code by process.
     spaces: Vec<Vec<(u64, Vec<u8>)>>,
-    /// Of each of these the addresses that the tracer was told to look at; none: all.
+    /// Of each of these the addresses that were traced; none: all.
     filters: Vec<Vec<Range<u64>>>,
     processor: Processor,
     /// Why parts cannot be decoded.
@@ -190,7 +190,7 @@ pub trait Follow {
     }
 }
 
-/// A packet, as it stands there.
+/// A packet with its place and time.
 #[derive(Debug)]
 pub struct PacketAt<'r> {
     /// Whose.
@@ -273,7 +273,7 @@ impl<'i> Recorded<'i> {
         self
     }
 
-    /// Of a tracer that was told to look at some addresses only.
+    /// Of a tracer that was set up to trace some addresses only.
     #[must_use]
     pub fn with_filters(mut self, filters: &[AddressFilter]) -> Self {
         let traced = || filters.iter().filter(|of| of.action == FilterAction::Filter);
@@ -724,7 +724,7 @@ impl<'r> Decoder<'r> {
         self.go_on((part, run), (state, clock), bytes, observe);
     }
 
-    /// Decodes a part of a run from where a decoder is. @return the clock behind it.
+    /// Decodes a part of a run from where a decoder is. @return the clock after it.
     fn go_on(
         &mut self,
         (part, run): (&Part, &Run),
@@ -760,7 +760,7 @@ impl<'r> Decoder<'r> {
         (state, before.0)
     }
 
-    /// Decodes a segment of a piece from where a decoder is. @return the clock behind it, and whether the
+    /// Decodes a segment of a piece from where a decoder is. @return the clock after it, and whether the
     /// next segment follows ([`Flow::decode_segment`]).
     fn decode_segment(
         &mut self,
@@ -780,7 +780,7 @@ impl<'r> Decoder<'r> {
         (sink.clock, follows)
     }
 
-    /// Where the processor is behind the head of a segment, and what its clocks say there.
+    /// State of the processor and of its clocks after the head of a segment.
     fn enter_segment(&mut self, (part, run): (&Part, &Run), segment: &Segment) -> (State, Clock) {
         self.flow.enter(part.space as u32);
         let mut before = Before(Clock::new(&run.processor));
@@ -891,7 +891,7 @@ impl Clock {
         }
     }
 
-    /// Of something that happened behind `since` ticks.
+    /// Of something that happened after `since` ticks.
     fn moment(&self, since: Option<u64>) -> Moment {
         self.moment_of(self.times.now()?, since)
     }

@@ -438,9 +438,9 @@ impl<'i> Places<'i> {
         let mut found = Vec::new();
         for Mapping { begin, end, offset, file } in self.spaces.ever_of(pid) {
             let first = bytes.start.max(offset);
-            let behind = bytes.end.min(offset.saturating_add(end - begin));
-            if file == *of && first < behind {
-                found.push(begin + (first - offset)..begin + (behind - offset));
+            let last = bytes.end.min(offset.saturating_add(end - begin));
+            if file == *of && first < last {
+                found.push(begin + (first - offset)..begin + (last - offset));
             }
         }
         found

@@ -41,7 +41,7 @@ const WAITING_BYTES: usize = 96 << 20;
 /// Addresses whose names a thread remembers.
 const NAMES_MAX: usize = 1 << 20;
 
-/// Hands an item on, of about so many bytes; ends where no more are wanted.
+/// Hands on an item of about this number of bytes; ends where no more are wanted.
 pub(crate) type Emit<'e, T> = dyn Fn(T, usize) -> ControlFlow<()> + 'e;
 
 /// How work is divided.
@@ -52,7 +52,7 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// For a table of so many rows at most of a recording.
+    /// For a table of a recording, of which at most `rows_max` rows are wanted.
     pub fn of(recorded: &Recorded<'_>, rows_max: Option<usize>) -> Self {
         let is_worth_it =
             recorded.byte_count() >= PARALLEL_BYTES && rows_max.is_none_or(|rows| rows > FEW_ROWS);
@@ -177,10 +177,10 @@ pub(crate) trait Gather: Observe {
     /// What follows is of another thread or processor.
     fn begins(&mut self, traced: &Traced);
 
-    /// The same thread goes on, on this processor.
+    /// The same thread continues on this processor.
     fn goes_on(&mut self, cpu: u32);
 
-    /// What follows comes some way behind the beginning of a thread.
+    /// What follows is not the beginning of a thread.
     fn resumes(&mut self, traced: &Traced);
 
     /// Hands on what is left.
@@ -210,7 +210,7 @@ pub(crate) trait Take<T> {
 
 /// Makes items of packets.
 pub(crate) trait GatherPackets {
-    /// What follows comes some way behind what came before.
+    /// What follows does not follow what was handed on last.
     fn resumes(&mut self);
 
     fn packet(&mut self, packet: PacketAt<'_>);
@@ -261,7 +261,7 @@ trait Work: Sync {
 
     fn worker<'w>(&'w self, emit: &'w Emit<'w, Self::Item>) -> Self::Worker<'w>;
 
-    /// What the clocks say behind the head of a segment.
+    /// State of the clocks after the head of a segment.
     fn clock_of_head(&self, job: &Job) -> Clock;
 }
 
@@ -269,7 +269,7 @@ trait Worker {
     /// Decodes a segment. `clock`: where that is known from before; else its head says it, as far as it does.
     fn segment(&mut self, job: &Job, clock: Option<Clock>) -> Ended;
 
-    /// The same of all that follows in its piece, without the first so many blocks, events or packets.
+    /// The same of all that follows in its piece, without the first `skip` blocks, events or packets.
     fn rest(&mut self, job: &Job, clock: Option<Clock>, skip: u64);
 
     fn flush(&mut self);
@@ -493,7 +493,7 @@ impl<G: Gathering> Work for Decode<'_, '_, '_, G> {
     }
 }
 
-/// What the clocks say behind the head of a segment, where nothing is known from before.
+/// State of the clocks after the head of a segment, where nothing is known from before.
 fn clock_behind(run: Option<&Run>, segment: &Segment) -> Clock {
     let processor = run.map_or_else(Processor::default, |run| run.processor);
     let mut clock = Clock::new(&processor);

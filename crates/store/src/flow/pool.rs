@@ -2,7 +2,8 @@
 //! Jobs on several cores, whose output is taken in the order of the jobs.
 //!
 //! Threads take jobs one after the other, and put out items while they work. The output of the first job that
-//! is not done goes on at once; that of later ones waits, up to so many bytes. Then their threads wait too.
+//! is not done is handed on at once; that of later ones waits, up to a number of bytes. Then their threads
+//! wait too.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -61,7 +62,7 @@ impl<T: Send, R: Send> Pool<T, R> {
         }
     }
 
-    /// Runs `worker` on so many threads, and `taker` on this one; they end when that does.
+    /// Runs `worker` on `threads` threads, and `taker` on this one; the workers end when `taker` does.
     pub fn run(&self, threads: usize, worker: impl Fn() + Sync, taker: impl FnOnce()) {
         std::thread::scope(|scope| {
             let _over = Over { pool: self, is_always: true };

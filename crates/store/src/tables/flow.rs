@@ -149,7 +149,7 @@ pub fn scan(
     scan_on(flow, recorded, (table, scan), cores, see).map(|_| ())
 }
 
-/// The same on so many cores. @return how many pieces of work were begun.
+/// [`scan`] on these cores. @return how many pieces of work were begun.
 fn scan_on(
     flow: Flow,
     recorded: &mut Recorded<'_>,
@@ -258,7 +258,7 @@ fn error_of(moment: Moment) -> Cell<'static> {
 fn common(traced: &Traced, moment: Moment) -> [Cell<'_>; 6] {
     // Where nothing says which process it was, all numbers are 0.
     let number = |number: u32| if traced.tid == 0 { Cell::Null } else { Cell::Int(number.into()) };
-    // The number of the thread stands for the name that it has in all rows.
+    // The name of a thread is the same in all rows: its number is the key of the word.
     let thread = u64::from(traced.pid) << 32 | u64::from(traced.tid);
     let name = match traced.tid {
         0 => Cell::Text(&traced.program),
@@ -294,7 +294,7 @@ type Made = Result<Batch, StoreError>;
 type First = Rc<Slot<Option<(usize, Time)>>>;
 
 impl<'t> Batches<'t> {
-    /// Rows that go to whoever takes them; `first`: what is to be said of the next batch.
+    /// Rows that are handed on by `emit`; `first`: [`Batch::first`] of the next batch.
     fn rows<'g>(&'g self, emit: &'g Emit<'g, Made>, first: First) -> Rows<'g> {
         Rows::new(self.table, self.scan, move |rows: RecordBatch| {
             let bytes = rows.get_array_memory_size();
@@ -346,7 +346,7 @@ impl Take<Made> for TakeBatches<'_> {
     }
 }
 
-/// Of the first so many rows, this is how far their times may be off.
+/// Sets the error of the times of the first `count` rows.
 fn with_error(rows: RecordBatch, count: usize, nanos: Option<u64>) -> RecordBatch {
     let schema = rows.schema();
     let Ok(place) = schema.index_of("ts_error") else { return rows };
