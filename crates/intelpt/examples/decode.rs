@@ -69,7 +69,9 @@ fn in_parallel(image: &Sections<'_>, packets: &[u8], threads: usize) -> Counter 
     let work = || {
         let (mut flow, mut counter, mut is_whole) = (Flow::new(image), Counter::default(), true);
         while let Some(segment) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            is_whole &= flow.decode_segment(packets, segment, &mut counter);
+            let mut state = flow.enter_segment(packets, segment, &mut Counter::default());
+            let of_all = (segment, packets.len());
+            is_whole &= flow.decode_segment(&mut state, packets, of_all, &mut counter);
         }
         (counter, is_whole)
     };

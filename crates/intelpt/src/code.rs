@@ -211,6 +211,11 @@ impl<'i, I: Image> Code<'i, I> {
         self.space = space;
     }
 
+    /// The address space that is looked at.
+    pub fn space(&self) -> u32 {
+        self.space
+    }
+
     /// The address space that an address is of.
     #[inline]
     pub fn space_of(&self, ip: u64) -> u32 {

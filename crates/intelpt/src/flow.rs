@@ -200,8 +200,8 @@ pub struct Flow<'i, I> {
     /// Only a test goes without.
     uses_paths: bool,
     errata: Errata,
-    /// Addresses that were traced; empty: all.
-    filter: Vec<Range<u64>>,
+    /// By address space, addresses that were traced; empty: all.
+    filters: Vec<Vec<Range<u64>>>,
 }
 
 /// Where a decoder is between two packets of a stream. It belongs to the [`Flow`] that it was used with.
@@ -264,7 +264,7 @@ impl<'i, I: Image> Flow<'i, I> {
             code: Code::new(images),
             uses_paths: true,
             errata: Errata::default(),
-            filter: Vec::new(),
+            filters: Vec::new(),
         }
     }
 
@@ -278,7 +278,13 @@ impl<'i, I: Image> Flow<'i, I> {
     /// them; other decoding does not need them.
     #[must_use]
     pub fn with_filter(self, filter: Vec<Range<u64>>) -> Self {
-        Self { filter, ..self }
+        self.with_filters(Vec::from([filter]))
+    }
+
+    /// The same of each address space: a file is at other addresses in each.
+    #[must_use]
+    pub fn with_filters(self, filters: Vec<Vec<Range<u64>>>) -> Self {
+        Self { filters, ..self }
     }
 
     /// What is decoded from now on is of the address space with this number.
@@ -303,6 +309,49 @@ impl<'i, I: Image> Flow<'i, I> {
         part: Range<usize>,
         sink: &mut impl Sink,
     ) {
+        self.decode_until(state, bytes, part, None, sink);
+    }
+
+    /// Decodes the body of a segment; `state` is that of [`Self::enter_segment`], or in the first segment
+    /// that of the packets before it. `end`: the end of the part that the segments are of.
+    ///
+    /// @return whether the next segment follows. Otherwise what looked like its PSB is inside of another
+    /// packet, as only damaged bytes have it: what was handed on is the beginning of what
+    /// [`Self::decode_part`] hands on from the same state up to `end`.
+    pub fn decode_segment(
+        &mut self,
+        state: &mut State,
+        bytes: &[u8],
+        (segment, end): (&Segment, usize),
+        sink: &mut impl Sink,
+    ) -> bool {
+        let part = segment.body.start..end;
+        self.decode_until(state, bytes, part, segment.next, sink);
+        segment.next.is_none() || state.psb == segment.next
+    }
+
+    /// Where a decoder is behind the head of a segment, with what packets in there say.
+    pub fn enter_segment(
+        &mut self,
+        bytes: &[u8],
+        segment: &Segment,
+        sink: &mut impl Sink,
+    ) -> State {
+        let mut state = State::new();
+        self.decode_part(&mut state, bytes, segment.head.clone(), sink);
+        state
+    }
+
+    /// `last_psb`: ends behind what belongs to this PSB, or, where no packet begins there, some packets
+    /// further on.
+    fn decode_until(
+        &mut self,
+        state: &mut State,
+        bytes: &[u8],
+        part: Range<usize>,
+        last_psb: Option<usize>,
+        sink: &mut impl Sink,
+    ) {
         let of_part = bytes.get(..part.end).unwrap_or(bytes);
         let mut packets = Packets::new(of_part).with_errata(self.errata);
         packets.go_behind(part.start);
@@ -310,9 +359,10 @@ impl<'i, I: Image> Flow<'i, I> {
             code: &mut self.code,
             uses_paths: self.uses_paths,
             errata: self.errata,
-            filter: &self.filter,
+            filters: &self.filters,
             bytes,
             packets,
+            last_psb: last_psb.unwrap_or(usize::MAX),
             peeked: None,
             position: part.start,
             last_ip: state.last_ip,
@@ -343,33 +393,6 @@ impl<'i, I: Image> Flow<'i, I> {
         };
     }
 
-    /// Decodes a segment of a stream: what [`Self::decode`] would give behind the one before it.
-    ///
-    /// @return whether the next segment follows. Otherwise what looked like its PSB is inside of another
-    /// packet, as only damaged bytes have it, and [`Self::decode_after`] gives all that is left instead.
-    pub fn decode_segment(
-        &mut self,
-        bytes: &[u8],
-        segment: &Segment,
-        sink: &mut impl Sink,
-    ) -> bool {
-        let mut state = self.behind_head(bytes, segment);
-        self.decode_part(&mut state, bytes, segment.body.clone(), sink);
-        segment.next.is_none() || state.psb == segment.next || sink.is_enough()
-    }
-
-    /// Decodes everything from a segment on, one after the other.
-    pub fn decode_after(&mut self, bytes: &[u8], segment: &Segment, sink: &mut impl Sink) {
-        let mut state = self.behind_head(bytes, segment);
-        self.decode_part(&mut state, bytes, segment.body.start..bytes.len(), sink);
-    }
-
-    fn behind_head(&mut self, bytes: &[u8], segment: &Segment) -> State {
-        let mut state = State::new();
-        self.decode_part(&mut state, bytes, segment.head.clone(), &mut Muted);
-        state
-    }
-
     /// The addresses of the instructions of a block.
     pub fn instructions(&self, block: &Block, mut each: impl FnMut(u64)) {
         let mut ip = block.ip;
@@ -381,23 +404,16 @@ impl<'i, I: Image> Flow<'i, I> {
     }
 }
 
-/// Takes everything, and does nothing with it.
-struct Muted;
-
-impl Sink for Muted {
-    fn block(&mut self, _: &Block) {}
-
-    fn event(&mut self, _: usize, _: Event) {}
-}
-
 struct Walk<'w, 'i, 'b, I, S> {
     code: &'w mut Code<'i, I>,
     uses_paths: bool,
     errata: Errata,
-    filter: &'w [Range<u64>],
+    filters: &'w [Vec<Range<u64>>],
     /// All that is there, also after the part that is decoded.
     bytes: &'b [u8],
     packets: Packets<'b>,
+    /// Behind what belongs to this PSB, decoding ends.
+    last_psb: usize,
     peeked: Option<Next>,
     /// Of the packet that was read last.
     position: usize,
@@ -424,6 +440,9 @@ struct Walk<'w, 'i, 'b, I, S> {
 impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
     fn walk(&mut self) {
         while !self.sink.is_enough() {
+            if self.packets.position() > self.last_psb && self.peeked.is_none() {
+                return;
+            }
             let Some(run) = self.at else {
                 if !self.find_place() {
                     return;
@@ -1133,9 +1152,10 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
 
     /// Whether a processor with SKL014 stops tracing here without saying so.
     fn leaves_filter(&self, target: u64) -> bool {
+        let filter = self.filters.get(self.code.space() as usize).map_or(&[][..], Vec::as_slice);
         self.errata.skl014
-            && !self.filter.is_empty()
-            && !self.filter.iter().any(|traced| traced.contains(&target))
+            && !filter.is_empty()
+            && !filter.iter().any(|traced| traced.contains(&target))
     }
 
     /// PSB and what follows it up to PSBEND says all that is needed to begin here. `run`: where the walk is.
@@ -1564,7 +1584,9 @@ mod tests {
         for bytes_min in [1, 300] {
             let (mut in_segments, mut told) = (Flow::new(&image), Vec::new());
             for segment in crate::segments::segments(&bytes, bytes_min, Errata::NONE) {
-                assert!(in_segments.decode_segment(&bytes, &segment, &mut told), "{segment:?}");
+                let mut state = in_segments.enter_segment(&bytes, &segment, &mut Vec::new());
+                let all = (&segment, bytes.len());
+                assert!(in_segments.decode_segment(&mut state, &bytes, all, &mut told));
             }
             assert_eq!(told, expected);
         }

@@ -215,8 +215,23 @@ impl core::error::Error for Error {}
 
 /// Where the first PSB at or after `from` begins.
 pub fn find_psb(bytes: &[u8], from: usize) -> Option<usize> {
+    const WORD: usize = 8;
+    const WORDS: [u64; 2] = [0x8202_8202_8202_8202, 0x0282_0282_0282_0282];
     let rest = bytes.get(from..)?;
-    rest.windows(PSB.len()).position(|window| *window == PSB).map(|at| from + at)
+    let (words, _) = rest.as_chunks::<WORD>();
+    // Wherever a PSB begins, one of these words is whole in it.
+    for (nth, word) in words.iter().enumerate() {
+        if !WORDS.contains(&u64::from_le_bytes(*word)) {
+            continue;
+        }
+        let at = nth * WORD;
+        let mut begins = at.saturating_sub(WORD - 1)..=at;
+        let found = begins.find(|begin| rest.get(*begin..).is_some_and(|of| of.starts_with(&PSB)));
+        if let Some(begin) = found {
+            return Some(from + begin);
+        }
+    }
+    None
 }
 
 /// Where the first PSB is, or the end.
@@ -267,7 +282,7 @@ impl<'a> Packets<'a> {
 
     /// Goes behind so many bytes of whole packets.
     #[inline]
-    pub(crate) fn go_behind(&mut self, count: usize) {
+    pub fn go_behind(&mut self, count: usize) {
         self.at += count;
     }
 }

@@ -28,6 +28,24 @@ impl Segment {
     pub fn bytes(&self) -> Range<usize> {
         self.head.start..self.body.end
     }
+
+    /// Its PSB up to its PSBEND; empty in the first segment of a part.
+    #[must_use]
+    pub fn head(&self) -> Range<usize> {
+        self.head.clone()
+    }
+
+    /// The packets that are decoded with it, the head of the next segment among them.
+    #[must_use]
+    pub fn body(&self) -> Range<usize> {
+        self.body.clone()
+    }
+
+    /// The PSB of the next segment.
+    #[must_use]
+    pub fn next(&self) -> Option<usize> {
+        self.next
+    }
 }
 
 /// Divides a stream of a processor with these errata into segments of at least this many bytes, as far as it
@@ -36,7 +54,22 @@ impl Segment {
 /// Cost: a look at each byte. Memory: by segments.
 #[must_use]
 pub fn segments(bytes: &[u8], bytes_min: usize, errata: Errata) -> Vec<Segment> {
-    let begin = synced(bytes);
+    segments_in(bytes, synced(bytes)..bytes.len(), bytes_min, errata)
+}
+
+/// Divides a part of a stream, which begins at a packet. The first segment has no head: a decoder has to know
+/// from elsewhere where the processor is.
+///
+/// Cost: a look at each byte. Memory: by segments.
+#[must_use]
+pub fn segments_in(
+    bytes: &[u8],
+    part: Range<usize>,
+    bytes_min: usize,
+    errata: Errata,
+) -> Vec<Segment> {
+    let bytes = bytes.get(..part.end).unwrap_or(bytes);
+    let begin = part.start.min(bytes.len());
     let mut all: Vec<Segment> = Vec::new();
     all.push(Segment { head: begin..begin, body: begin..bytes.len(), next: None });
     let mut from = begin.saturating_add(bytes_min.max(1));

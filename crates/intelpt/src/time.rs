@@ -62,7 +62,7 @@ impl Time {
 }
 
 /// A tick of the crystal clock whose time is known.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Crystal {
     /// Of the clock, as far as it was counted since the TMA packet.
     ctc: u64,
@@ -115,6 +115,18 @@ impl Times {
     #[must_use]
     pub fn now(&self) -> Option<Time> {
         self.now
+    }
+
+    /// Whether both give the same times for all packets that may come.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let of = |times: &Self| {
+            (times.now, times.tsc, times.crystal, times.is_torn, times.cycles, times.core_per_bus)
+        };
+        // Before the first TSC packet only the ratio is remembered beyond it.
+        let is_timeless = self.now.is_none() && other.now.is_none();
+        self.settings == other.settings
+            && (of(self) == of(other) || is_timeless && self.core_per_bus == other.core_per_bus)
     }
 
     /// Packets are missing, or bytes were none.

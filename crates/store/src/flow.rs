@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! packets of a thread ── runs ─┐
-//! mmap, fork, comm ── Places ──┴─► Flow::decode ─► blocks, events, gaps ─► whoever follows them
+//! mmap, fork, comm ── Places ──┴─► Flow::decode ─► blocks, events, gaps ─► [`Follow`]
 //! ```
 
 mod calls;
@@ -12,6 +12,8 @@ mod coverage;
 mod cuts;
 mod delta;
 mod division;
+pub(crate) mod gather;
+mod pool;
 mod resolution;
 mod sizes;
 mod system_calls;
@@ -25,11 +27,14 @@ use lateralis_intelpt::errata::Errata;
 use lateralis_intelpt::flow::{Event, Flow, Gap, GapCause, Sink, State};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{self, Packet, Packets};
-use lateralis_intelpt::time::{Settings, Times, perf_nanos};
+use lateralis_intelpt::segments::Segment;
+use lateralis_intelpt::time::{Settings, Time, Times, perf_nanos};
 use lateralis_model::{EnvValue, Source, Trace};
-use lateralis_traces::hardware::{Buffer, Clocks};
+use lateralis_traces::Joined;
+use lateralis_traces::hardware::{AddressFilter, Buffer, Clocks, FilterAction, Hardware};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
+pub(crate) use calls::{CallSteps, TakeCalls};
 pub use coverage::{Coverage, Covered, coverage};
 pub use delta::{Deltas, Interval, Marker, Pairing, Place, Stretch, deltas, stretches};
 pub use lateralis_intelpt as intelpt;
@@ -92,6 +97,8 @@ struct Run {
     turns: Vec<Turn>,
     /// Why packets are missing after them, if some are.
     gap: Option<GapCause>,
+    /// Whose they are.
+    processor: Processor,
 }
 
 /// What a thread executed.
@@ -129,6 +136,8 @@ pub struct Recorded<'i> {
     parts: Vec<Part>,
     /// Code by process.
     spaces: Vec<Vec<(u64, Vec<u8>)>>,
+    /// Of each of these the addresses that were traced; none: all.
+    filters: Vec<Vec<Range<u64>>>,
     processor: Processor,
     /// Why parts cannot be decoded.
     unreadable: Vec<(Option<u32>, String)>,
@@ -181,7 +190,7 @@ pub trait Follow {
     }
 }
 
-/// A packet, as it stands there.
+/// A packet with its place and time.
 #[derive(Debug)]
 pub struct PacketAt<'r> {
     /// Whose.
@@ -237,6 +246,7 @@ impl<'i> Recorded<'i> {
             packed: Vec::new(),
             parts: Vec::new(),
             spaces: Vec::new(),
+            filters: Vec::new(),
             processor,
             unreadable: Vec::new(),
             truncated: 0,
@@ -247,7 +257,43 @@ impl<'i> Recorded<'i> {
     /// Of a processor with these errata. A recording of events says itself which processor it is of.
     #[must_use]
     pub fn with_errata(self, errata: Errata) -> Self {
-        Self { processor: Processor { errata, ..self.processor }, ..self }
+        self.with_processors(|processor| processor.errata = errata)
+    }
+
+    /// Of processors with these clocks. A recording of events says itself how they were set up.
+    #[must_use]
+    pub fn with_clocks(self, clocks: Clocks) -> Self {
+        self.with_processors(|processor| processor.clocks = clocks)
+    }
+
+    fn with_processors(mut self, change: impl Fn(&mut Processor)) -> Self {
+        change(&mut self.processor);
+        let runs = self.packed.iter_mut().flat_map(|of| &mut of.runs);
+        runs.for_each(|run| change(&mut run.processor));
+        self
+    }
+
+    /// Of a tracer that was set up to trace some addresses only.
+    #[must_use]
+    pub fn with_filters(mut self, filters: &[AddressFilter]) -> Self {
+        let traced = || filters.iter().filter(|of| of.action == FilterAction::Filter);
+        if traced().next().is_none() {
+            return self;
+        }
+        self.filters = vec![Vec::new(); self.spaces.len()];
+        for part in &self.parts {
+            let Some(ranges) = self.filters.get_mut(part.space).filter(|of| of.is_empty()) else {
+                continue;
+            };
+            for of in traced() {
+                let range = of.begin..of.begin.saturating_add(of.size_bytes);
+                match &of.file {
+                    Some(file) => ranges.extend(self.places.mapped(part.traced.pid, file, range)),
+                    None => ranges.push(range),
+                }
+            }
+        }
+        self
     }
 
     /// Adds packets that are all of one thread.
@@ -263,7 +309,7 @@ impl<'i> Recorded<'i> {
             let owner = Owner::Thread(Candidate { who, stay, last_since: 0 });
             vec![Turn { begin, end, psb: begin, owner, stay, bounds: (0, u64::MAX) }]
         };
-        let runs = with_places(runs, turns);
+        let runs = with_places(runs, self.processor, turns);
         self.packed.push(Packed { traced, is_divided: false, runs });
     }
 
@@ -274,19 +320,55 @@ impl<'i> Recorded<'i> {
     #[must_use]
     pub fn of(
         source: &dyn Source,
-        mut places: Places<'i>,
+        places: Places<'i>,
         (buffers, clocks): (Vec<Buffer>, Clocks),
         more: &[(u64, Vec<u8>)],
     ) -> Self {
+        let mut this = Self::new(places, Processor::default());
+        this.add(source, (buffers, clocks), more);
+        this.places.at_any_time();
+        this
+    }
+
+    /// The same of several traces that were opened together, with what each of them has: each has its own
+    /// processors, clocks, switches and code. Of processes with one number the functions are those of the
+    /// last.
+    #[must_use]
+    pub fn of_several(
+        joined: &Joined,
+        places: Places<'i>,
+        hardware: Vec<Hardware>,
+        more: &[(u64, Vec<u8>)],
+    ) -> Self {
+        let mut this = Self::new(places, Processor::default());
+        for (part, of) in joined.parts().iter().zip(hardware) {
+            if of.buffers.is_empty() {
+                continue;
+            }
+            let source = part.source.as_ref();
+            this.places.learn(source.trace());
+            let more: Vec<_> = more.iter().chain(&of.code).cloned().collect();
+            this.add(source, (of.buffers, of.clocks), &more);
+        }
+        this.places.at_any_time();
+        this
+    }
+
+    fn add(
+        &mut self,
+        source: &dyn Source,
+        (buffers, clocks): (Vec<Buffer>, Clocks),
+        more: &[(u64, Vec<u8>)],
+    ) {
         let mut starts: Vec<(Option<u32>, u32, u32)> = Vec::new();
         let mut switches = Switches::default();
         let mut cuts = Cuts::default();
         let mut events = source.events();
         while let Some(event) = events.next_event() {
-            if places.see(&event) {
+            if self.places.see(&event) {
                 continue;
             }
-            switches.see(&event, |tid| places.process_of(tid));
+            switches.see(&event, |tid| self.places.process_of(tid));
             let Some(payload) = event.payload() else { continue };
             let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
             match event.class.name.as_str() {
@@ -298,37 +380,32 @@ impl<'i> Recorded<'i> {
                 _ => {}
             }
         }
-        places.at_any_time();
-        let Cuts { truncated, partial, .. } = cuts;
-        let processor = Processor { clocks, errata: errata_of(source.trace()) };
-        let mut this = Self { truncated, partial, ..Self::new(places, processor) };
+        self.truncated += cuts.truncated;
+        self.partial += cuts.partial;
+        self.processor = Processor { clocks, errata: errata_of(source.trace()) };
         let mut spaces = HashMap::new();
-        let mut divided = false;
+        let first = self.packed.len();
         for buffer in buffers {
             let Buffer { cpu, tid, .. } = buffer;
             let runs = cuts.divide(buffer);
             let thread = match (tid, cpu) {
-                (Some(tid), _) => Ok((this.places.process_of(tid).unwrap_or(tid), tid)),
+                (Some(tid), _) => Ok((self.places.process_of(tid).unwrap_or(tid), tid)),
                 (None, Some(cpu)) if switches.is_known() => {
-                    divided = true;
-                    this.divided(cpu, runs, &switches);
+                    self.divided(cpu, runs, &switches);
                     continue;
                 }
                 (None, _) => only_thread(&starts, cpu),
             };
             match thread {
                 Ok((pid, tid)) => {
-                    let program = this.places.program((pid, tid));
-                    let space = this.space(pid, &mut spaces, more);
-                    this.whole(Traced { cpu, pid, tid, program }, runs, space);
+                    let program = self.places.program((pid, tid));
+                    let space = self.space(pid, &mut spaces, more);
+                    self.whole(Traced { cpu, pid, tid, program }, runs, space);
                 }
-                Err(why) => this.unreadable.push((cpu, why)),
+                Err(why) => self.unreadable.push((cpu, why)),
             }
         }
-        if divided {
-            this.gather(&mut spaces, more);
-        }
-        this
+        self.gather(first, &mut spaces, more);
     }
 
     /// The code of a process, which is read once.
@@ -352,16 +429,18 @@ impl<'i> Recorded<'i> {
     /// Adds packets of a processor, divided by who ran there.
     fn divided(&mut self, cpu: u32, runs: Vec<Followed>, switches: &Switches) {
         let processor = self.processor;
-        let runs = with_places(runs, |bytes| divide(switches, cpu, bytes, &processor));
+        let turns = |bytes: &[u8]| divide(switches, cpu, bytes, &processor);
+        let runs = with_places(runs, processor, turns);
         let traced = Traced { cpu: Some(cpu), pid: 0, tid: 0, program: UNKNOWN_THREAD.to_owned() };
         self.packed.push(Packed { traced, is_divided: true, runs });
     }
 
     /// Puts together what each thread executed on all processors.
-    fn gather(&mut self, spaces: &mut HashMap<u32, usize>, more: &[(u64, Vec<u8>)]) {
+    fn gather(&mut self, first: usize, spaces: &mut HashMap<u32, usize>, more: &[(u64, Vec<u8>)]) {
         // By thread, in the order of time; of what is of no known thread, by processor.
         let mut threads: BTreeMap<(Who, Option<u32>), Vec<Timed>> = BTreeMap::new();
-        for (packed, of) in self.packed.iter().enumerate().filter(|(_, of)| of.is_divided) {
+        let all = self.packed.iter().enumerate().skip(first);
+        for (packed, of) in all.filter(|(_, of)| of.is_divided) {
             let all = of.runs.iter().enumerate();
             let all =
                 all.flat_map(|(run, of)| of.turns.iter().enumerate().map(move |it| (run, it)));
@@ -442,9 +521,9 @@ impl<'i> Recorded<'i> {
     }
 
     fn follow_parts(&mut self, range: Range<usize>, follow: &mut impl Follow) {
-        let Self { places, packed, parts, spaces, processor, .. } = self;
+        let Self { places, packed, parts, spaces, filters, processor, .. } = self;
         let images = images_of(spaces);
-        let mut decoder = Decoder::new(packed, parts, &images, *processor);
+        let mut decoder = Decoder::new(packed, parts, (&images, filters), *processor);
         for part in parts.get(range).unwrap_or_default() {
             follow.begins(places, &part.traced);
             let mut cpu = part.traced.cpu;
@@ -456,7 +535,8 @@ impl<'i> Recorded<'i> {
                     cpu = Some(now);
                     follow.goes_on(now);
                 }
-                decoder.decode(places, (part, piece), None, follow);
+                let mut observe = WithPlaces { places: &mut *places, follow: &mut *follow };
+                decoder.decode((part, piece), None, &mut observe);
             }
         }
     }
@@ -467,8 +547,8 @@ impl<'i> Recorded<'i> {
     pub fn packets(&self, see: &mut dyn FnMut(PacketAt<'_>) -> ControlFlow<()>) {
         for of in &self.packed {
             for run in &of.runs {
-                let mut clock = Clock::new(&self.processor);
-                for found in Packets::synced(&run.bytes).with_errata(self.processor.errata) {
+                let mut clock = Clock::new(&run.processor);
+                for found in Packets::synced(&run.bytes).with_errata(run.processor.errata) {
                     let (at, end, packet) = match found {
                         Ok(found) => (found.start, found.end, Some(found.packet)),
                         Err(error) => (error.start, error.resume, None),
@@ -507,10 +587,14 @@ impl<'i> Recorded<'i> {
 }
 
 /// Runs with the number of bytes before each.
-fn with_places(runs: Vec<Followed>, turns: impl Fn(&[u8]) -> Vec<Turn>) -> Vec<Run> {
+fn with_places(
+    runs: Vec<Followed>,
+    processor: Processor,
+    turns: impl Fn(&[u8]) -> Vec<Turn>,
+) -> Vec<Run> {
     let mut before = 0;
     let run = |(bytes, gap): Followed| {
-        let run = Run { turns: turns(&bytes), before, bytes, gap };
+        let run = Run { turns: turns(&bytes), before, bytes, gap, processor };
         before += run.bytes.len() as u64;
         run
     };
@@ -607,11 +691,12 @@ impl<'r> Decoder<'r> {
     fn new(
         packed: &'r [Packed],
         parts: &[Part],
-        images: &'r [Sections<'r>],
+        (images, filters): (&'r [Sections<'r>], &[Vec<Range<u64>>]),
         processor: Processor,
     ) -> Self {
         let spaces = parts.iter().map(|part| (part.traced.pid, part.space as u32)).collect();
         let flow = Flow::of_spaces(images).with_errata(processor.errata);
+        let flow = flow.with_filters(filters.to_vec());
         Self { packed, images, spaces, processor, flow }
     }
 
@@ -621,45 +706,96 @@ impl<'r> Decoder<'r> {
     }
 
     /// Decodes a piece of a thread: all of it, or the bytes from a PSB of it, or its beginning, to a PSB.
-    fn decode<F: Follow>(
+    fn decode(
         &mut self,
-        places: &mut Places<'_>,
         (part, piece): (&Part, &Piece),
         bytes: Option<Range<usize>>,
-        follow: &mut F,
+        observe: &mut impl Observe,
     ) {
         let Some((run, turn, end)) = piece.packets(self.packed) else { return };
-        let Some(code) = self.images.get(part.space) else { return };
-        let position = run.before;
         if piece.is_gap {
-            let event = Event::Gap(Gap { position: turn.begin, cause: GapCause::UnknownThread });
-            follow.event(places, position + turn.begin as u64, event, turn.moment());
-            return;
+            return unknown_thread(run, turn, observe);
         }
         let bytes = bytes.unwrap_or(turn.begin..end);
-        let (mut state, mut before) = (State::new(), Before(Clock::new(&self.processor)));
-        if bytes.start == turn.begin {
-            // What comes before it since a PSB says where the processor is.
-            let first = run.turns.partition_point(|of| of.end <= turn.psb);
-            for other in run.turns.iter().skip(first) {
-                if other.begin >= turn.begin {
-                    break;
-                }
-                if let Owner::Thread(Candidate { who: (pid, _), .. }) = other.owner {
-                    self.flow.enter(self.spaces.get(&pid).copied().unwrap_or(0));
-                }
-                let range = other.begin.max(turn.psb)..other.end;
-                self.flow.decode_part(&mut state, &run.bytes, range, &mut before);
-            }
-        }
+        let (state, clock) = match bytes.start == turn.begin {
+            true => self.before(run, turn),
+            false => (State::new(), Clock::new(&run.processor)),
+        };
+        self.go_on((part, run), (state, clock), bytes, observe);
+    }
+
+    /// Decodes a part of a run from where a decoder is. @return the clock after it.
+    fn go_on(
+        &mut self,
+        (part, run): (&Part, &Run),
+        (mut state, clock): (State, Clock),
+        bytes: Range<usize>,
+        observe: &mut impl Observe,
+    ) -> Clock {
+        let Some(code) = self.images.get(part.space) else { return clock };
         self.flow.enter(part.space as u32);
-        let mut sink = Following { places, code, follow, position, clock: before.0 };
+        let mut sink = Following { code, observe, position: run.before, clock };
         let end = bytes.end;
         self.flow.decode_part(&mut state, &run.bytes, bytes, &mut sink);
         if let Some(cause) = run.gap.filter(|_| end == run.bytes.len() && !sink.is_enough()) {
             sink.event(end, Event::Gap(Gap { position: end, cause }));
         }
+        sink.clock
     }
+
+    /// Where the processor is when a turn begins: what comes before it since a PSB says that.
+    fn before(&mut self, run: &Run, turn: &Turn) -> (State, Clock) {
+        let (mut state, mut before) = (State::new(), Before(Clock::new(&run.processor)));
+        let first = run.turns.partition_point(|of| of.end <= turn.psb);
+        for other in run.turns.iter().skip(first) {
+            if other.begin >= turn.begin {
+                break;
+            }
+            if let Owner::Thread(Candidate { who: (pid, _), .. }) = other.owner {
+                self.flow.enter(self.spaces.get(&pid).copied().unwrap_or(0));
+            }
+            let range = other.begin.max(turn.psb)..other.end;
+            self.flow.decode_part(&mut state, &run.bytes, range, &mut before);
+        }
+        (state, before.0)
+    }
+
+    /// Decodes a segment of a piece from where a decoder is. @return the clock after it, and whether the
+    /// next segment follows ([`Flow::decode_segment`]).
+    fn decode_segment(
+        &mut self,
+        (part, piece): (&Part, &Piece),
+        (segment, (mut state, clock)): (&Segment, (State, Clock)),
+        observe: &mut impl Observe,
+    ) -> (Clock, bool) {
+        let Some((run, _, end)) = piece.packets(self.packed) else { return (clock, true) };
+        let Some(code) = self.images.get(part.space) else { return (clock, true) };
+        self.flow.enter(part.space as u32);
+        let mut sink = Following { code, observe, position: run.before, clock };
+        let follows = self.flow.decode_segment(&mut state, &run.bytes, (segment, end), &mut sink);
+        let is_last = segment.next().is_none() && end == run.bytes.len();
+        if let Some(cause) = run.gap.filter(|_| is_last && !sink.is_enough()) {
+            sink.event(end, Event::Gap(Gap { position: end, cause }));
+        }
+        (sink.clock, follows)
+    }
+
+    /// State of the processor and of its clocks after the head of a segment.
+    fn enter_segment(&mut self, (part, run): (&Part, &Run), segment: &Segment) -> (State, Clock) {
+        self.flow.enter(part.space as u32);
+        let mut before = Before(Clock::new(&run.processor));
+        (self.flow.enter_segment(&run.bytes, segment, &mut before), before.0)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::new(&self.processor)
+    }
+}
+
+/// A turn of which no thread is known.
+fn unknown_thread(run: &Run, turn: &Turn, observe: &mut impl Observe) {
+    let event = Event::Gap(Gap { position: turn.begin, cause: GapCause::UnknownThread });
+    observe.event(run.before + turn.begin as u64, event, turn.moment());
 }
 
 /// The thread that a processor ran, where its trace has begun for one alone.
@@ -679,22 +815,61 @@ fn only_thread(starts: &[(Option<u32>, u32, u32)], cpu: Option<u32>) -> Result<(
     }
 }
 
-/// Hands on what a decoder finds.
-struct Following<'f, 'i, 'c, F> {
+/// Takes what is decoded of a thread.
+pub(crate) trait Observe {
+    /// The next block is the first that is decoded, and was executed after the one before it, which was
+    /// decoded elsewhere; `time`: as far as packets say it.
+    fn is_first(&mut self, time: Time) {
+        let _ = time;
+    }
+
+    fn block(&mut self, code: &Sections<'_>, block: &Block, time: Moment);
+
+    fn event(&mut self, position: u64, event: Event, time: Moment);
+
+    fn is_enough(&self) -> bool;
+}
+
+/// Those who follow, with where they find names.
+struct WithPlaces<'f, 'i, F> {
     places: &'f mut Places<'i>,
-    code: &'f Sections<'c>,
     follow: &'f mut F,
+}
+
+impl<F: Follow> Observe for WithPlaces<'_, '_, F> {
+    fn block(&mut self, code: &Sections<'_>, block: &Block, time: Moment) {
+        self.follow.block(self.places, code, block, time);
+    }
+
+    fn event(&mut self, position: u64, event: Event, time: Moment) {
+        self.follow.event(self.places, position, event, time);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.follow.is_enough()
+    }
+}
+
+/// Hands on what a decoder finds.
+struct Following<'f, 'c, O> {
+    code: &'f Sections<'c>,
+    observe: &'f mut O,
     /// Bytes of the runs before.
     position: u64,
     clock: Clock,
 }
 
 /// The time of a stream on the clock of the recording.
+#[derive(Clone)]
 struct Clock {
     times: Times,
     nanos: Option<(u64, u16, u32)>,
     /// Not before this was the last block.
     last_block: Option<u64>,
+    /// Whether there was one.
+    has_block: bool,
+    /// Whether the block before the first was decoded elsewhere.
+    is_continued: bool,
     /// Of a block with no packet of a clock between it and the one before.
     of_next_block: Option<Moment>,
 }
@@ -706,12 +881,23 @@ impl Clock {
             tsc_per_crystal: clocks.tsc_per_crystal,
             tsc_per_bus: clocks.tsc_per_bus,
         });
-        Self { times, nanos: clocks.nanos, last_block: None, of_next_block: None }
+        Self {
+            times,
+            nanos: clocks.nanos,
+            last_block: None,
+            has_block: false,
+            is_continued: false,
+            of_next_block: None,
+        }
     }
 
-    /// Of something that happened behind `since` ticks.
+    /// Of something that happened after `since` ticks.
     fn moment(&self, since: Option<u64>) -> Moment {
-        let (time, scale) = self.times.now().zip(self.nanos)?;
+        self.moment_of(self.times.now()?, since)
+    }
+
+    fn moment_of(&self, time: Time, since: Option<u64>) -> Moment {
+        let scale = self.nanos?;
         let to = |ticks: u64| perf_nanos(ticks, scale);
         let nanos = to(time.ticks);
         let earliest = to(since.unwrap_or(time.earliest).min(time.earliest));
@@ -729,6 +915,7 @@ impl Clock {
         if let Some(moment) = self.of_next_block {
             return moment;
         }
+        self.has_block = true;
         let moment = self.moment(self.last_block);
         self.last_block = self.times.now().map(|now| now.earliest);
         self.of_next_block = Some(self.moment(self.last_block));
@@ -770,19 +957,25 @@ impl Clock {
     }
 }
 
-impl<F: Follow> Sink for Following<'_, '_, '_, F> {
+impl<O: Observe> Sink for Following<'_, '_, O> {
     fn block(&mut self, block: &Block) {
+        if self.clock.is_continued
+            && !self.clock.has_block
+            && let Some(time) = self.clock.times.now()
+        {
+            self.observe.is_first(time);
+        }
         let time = self.clock.of_block();
-        self.follow.block(self.places, self.code, block, time);
+        self.observe.block(self.code, block, time);
     }
 
     fn event(&mut self, position: usize, event: Event) {
         self.clock.event(&event);
         let (position, time) = (self.position + position as u64, self.clock.moment(None));
-        self.follow.event(self.places, position, event, time);
+        self.observe.event(position, event, time);
     }
 
     fn is_enough(&self) -> bool {
-        self.follow.is_enough()
+        self.observe.is_enough()
     }
 }

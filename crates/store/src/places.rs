@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -429,6 +430,20 @@ impl<'i> Places<'i> {
     /// after the other, each is known where no later one was.
     pub fn at_any_time(&mut self) {
         self.is_any_time = true;
+    }
+
+    /// Where a process has, or had as another program, these bytes of a file.
+    pub fn mapped(&self, pid: u32, path: &str, bytes: Range<u64>) -> Vec<Range<u64>> {
+        let Some(of) = self.file_ids.get(path) else { return Vec::new() };
+        let mut found = Vec::new();
+        for Mapping { begin, end, offset, file } in self.spaces.ever_of(pid) {
+            let first = bytes.start.max(offset);
+            let last = bytes.end.min(offset.saturating_add(end - begin));
+            if file == *of && first < last {
+                found.push(begin + (first - offset)..begin + (last - offset));
+            }
+        }
+        found
     }
 
     /// What a process has, or had as another program, in its memory of files: addresses and bytes. Files that

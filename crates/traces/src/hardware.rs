@@ -7,8 +7,10 @@ use std::path::Path;
 
 use lateralis_model::{Source, Value};
 use lateralis_perfdata::perf::{self, AuxArea, AuxInfo, INTEL_PT};
+pub use lateralis_perfdata::perf::{AddressFilter, FilterAction};
 
 use crate::Error;
+use crate::joined::Joined;
 use crate::open::{OpenOptions, map, open};
 use crate::packed::Packing;
 
@@ -57,6 +59,8 @@ pub struct Hardware {
     pub code: Vec<(u64, Vec<u8>)>,
     /// Whether no events are beside the packets.
     pub is_raw: bool,
+    /// Addresses that the tracer was told to look at; none: all.
+    pub filters: Vec<AddressFilter>,
 }
 
 /// How a file of GRIFFIN begins [Ge, Cui, Jaeger: GRIFFIN, ASPLOS 2017; the files of its authors].
@@ -118,7 +122,29 @@ pub fn of_bytes(bytes: &[u8]) -> Hardware {
 /// What cannot be opened is an error where its events are read.
 fn of_folder(path: &Path) -> Hardware {
     let opened = open(&[path.to_owned()], &OpenOptions::default());
-    opened.map_or_else(|_| Hardware::default(), |trace| of_source(&trace))
+    opened.map_or_else(|_| Hardware::default(), |trace| together(of_parts(&trace)))
+}
+
+/// What each of the traces has that were opened together, in their order.
+///
+/// Cost and memory: those of [`of_source`] for each.
+#[must_use]
+pub fn of_parts(joined: &Joined) -> Vec<Hardware> {
+    joined.parts().iter().map(|part| of_source(part.source.as_ref())).collect()
+}
+
+/// All buffers of several traces. Their clocks are those of the last.
+fn together(parts: Vec<Hardware>) -> Hardware {
+    let mut all = Hardware::default();
+    for of in parts {
+        all.buffers.extend(of.buffers);
+        all.code.extend(of.code);
+        all.filters.extend(of.filters);
+        all.missing_bytes = all.missing_bytes.saturating_add(of.missing_bytes);
+        all.unknown = all.unknown.or(of.unknown);
+        all.clocks = of.clocks;
+    }
+    all
 }
 
 /// The same of a trace that holds a `perf.data` as events, as a copy in CTF does.
@@ -265,7 +291,11 @@ impl Hardware {
     fn know(&mut self, info: Option<AuxInfo>) -> bool {
         match info {
             Some(info) if info.kind != INTEL_PT => self.unknown = Some(info.kind),
-            Some(info) => self.clocks = clocks(&info),
+            Some(info) => {
+                self.clocks = clocks(&info);
+                let filters = info.filter_text().and_then(|text| perf::address_filters(&text));
+                self.filters = filters.unwrap_or_default();
+            }
             None => {}
         }
         self.unknown.is_none()

@@ -51,12 +51,24 @@ impl ImageSource {
 
 /// What a trace has of packets of processors, with the code that they are of.
 ///
-/// Only of one recording: times of several are put on one line otherwise.
+/// Of several recordings only where all are of one machine: threads of others have other numbers in the
+/// session.
 pub fn open_flow(
     paths: &[PathBuf],
     recording: &Recording,
     images: &ImageSource,
 ) -> Option<Timeline<'static>> {
+    let joined = &recording.source;
+    if joined.parts().len() > 1 {
+        let mut classes = joined.trace().stream_classes.iter();
+        let is_one_machine = classes.all(|class| class.host.is_first());
+        let parts = hardware::of_parts(joined);
+        if !is_one_machine || parts.iter().all(|of| of.buffers.is_empty()) {
+            return None;
+        }
+        let places = Places::new(images.open(), joined.trace());
+        return Some(Timeline::new(Recorded::of_several(joined, places, parts, &[])));
+    }
     let [path] = paths else { return None };
     // A folder that is a recording of ours, or anything else that cannot be read so, has none.
     let of = hardware::read(path, PACKED_BYTES).ok()?;
@@ -65,7 +77,7 @@ pub fn open_flow(
     }
     let places = Places::new(images.open(), recording.source.trace());
     let recorded = Recorded::of(&recording.source, places, (of.buffers, of.clocks), &of.code);
-    Some(Timeline::new(recorded))
+    Some(Timeline::new(recorded.with_filters(&of.filters)))
 }
 
 /// Calls of all threads of a session.

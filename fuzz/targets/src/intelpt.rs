@@ -106,10 +106,17 @@ fn check_flow(image: &Sections<'_>, stream: &[u8], errata: Errata) {
     let mut in_segments = Counted::default();
     for segment in segments(stream, 1, errata) {
         let mut of_segment = Counted::default();
-        let is_whole = flow.decode_segment(stream, &segment, &mut of_segment);
+        let enter =
+            |flow: &mut Flow<'_, _>| flow.enter_segment(stream, &segment, &mut Counted::default());
+        let (mut state, all) = (enter(&mut flow), (&segment, stream.len()));
+        let is_whole = flow.decode_segment(&mut state, stream, all, &mut of_segment);
         if !is_whole {
-            of_segment = Counted::default();
-            flow.decode_after(stream, &segment, &mut of_segment);
+            let mut rest = Counted::default();
+            let body = segment.body().start..stream.len();
+            let mut state = enter(&mut flow);
+            flow.decode_part(&mut state, stream, body, &mut rest);
+            assert!(of_segment.blocks <= rest.blocks && of_segment.events <= rest.events);
+            of_segment = rest;
         }
         in_segments.blocks += of_segment.blocks;
         in_segments.instructions += of_segment.instructions;

@@ -40,6 +40,100 @@ pub struct AuxInfo {
     pub config: Option<u64>,
 }
 
+/// What of an address filter is traced, or begins or ends it [tools/perf/Documentation/perf-record.txt,
+/// --filter].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilterAction {
+    /// Only what is executed there is traced.
+    Filter,
+    /// Tracing begins there.
+    Start,
+    /// Tracing ends there.
+    Stop,
+    /// Tracing ends there, and does not begin again.
+    TraceStop,
+}
+
+/// Addresses that a tracer was told to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressFilter {
+    /// What they do.
+    pub action: FilterAction,
+    /// The first; of a file the byte of it, else an address of the kernel.
+    pub begin: u64,
+    /// Number of bytes; 0: only the first.
+    pub size_bytes: u64,
+    /// The file.
+    pub file: Option<String>,
+}
+
+/// The most filters of one recording: processors have four ranges.
+const FILTERS_MAX: usize = 256;
+/// Where the words of Intel PT have the length of the text of its filters, which follows
+/// [tools/perf/util/intel-pt.h, INTEL_PT_FILTER_STR_LEN].
+const FILTER_BYTES: usize = 16;
+
+impl AuxInfo {
+    /// The text of the address filters, as perf wrote it; `None`: there are none, everything is traced.
+    #[must_use]
+    pub fn filter_text(&self) -> Option<String> {
+        if self.kind != INTEL_PT {
+            return None;
+        }
+        let count =
+            usize::try_from(*self.words.get(FILTER_BYTES)?).ok().filter(|count| *count > 0)?;
+        let words = self.words.get(FILTER_BYTES + 1..)?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(count).collect();
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        Some(String::from_utf8_lossy(text).into_owned()).filter(|text| !text.is_empty())
+    }
+}
+
+/// Reads the text of address filters: `ACTION BEGIN[/SIZE][@FILE]`, one after the other with commas between
+/// them. `None`: it is another text.
+#[must_use]
+pub fn address_filters(text: &str) -> Option<Vec<AddressFilter>> {
+    const ACTIONS: [(&str, FilterAction); 4] = [
+        ("filter ", FilterAction::Filter),
+        ("start ", FilterAction::Start),
+        ("stop ", FilterAction::Stop),
+        ("tracestop ", FilterAction::TraceStop),
+    ];
+    let begins = |text: &str| ACTIONS.iter().find(|(name, _)| text.starts_with(name)).copied();
+    let mut all = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        if all.len() >= FILTERS_MAX {
+            return None;
+        }
+        let (name, action) = begins(rest)?;
+        rest = rest.get(name.len()..)?.trim_start();
+        // Names of files have commas too: only one with an action after it ends a filter.
+        let ends = |(at, _): &(usize, &str)| begins(rest[at + 1..].trim_start()).is_some();
+        let end = rest.match_indices(',').find(ends).map_or(rest.len(), |(at, _)| at);
+        let (one, behind) = rest.split_at(end);
+        rest = behind.strip_prefix(',').unwrap_or(behind).trim_start();
+        let (place, file) = match one.split_once('@') {
+            Some((place, file)) => (place, Some(file.trim().to_owned())),
+            None => (one, None),
+        };
+        let (begin, size) = match place.split_once('/') {
+            Some((begin, size)) => (begin, number(size)?),
+            None => (place, 0),
+        };
+        all.push(AddressFilter { action, begin: number(begin)?, size_bytes: size, file });
+    }
+    Some(all)
+}
+
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
 /// The number of Intel PT [tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT].
 pub const INTEL_PT: u32 = 1;
 
@@ -65,9 +159,7 @@ pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
         let mut wire = Wire::new(record.body, file.order);
         match record.kind {
             records::AUXTRACE_INFO => {
-                // The kind, and a word that only keeps what follows aligned.
-                let (Some(kind), Some(_)) = (wire.u32(), wire.u32()) else { continue };
-                let words: Vec<u64> = std::iter::from_fn(|| wire.u64()).collect();
+                let Some((kind, words)) = info_of(&mut wire) else { continue };
                 // The first word is the number of its event source, which each machine gives anew.
                 let is_its = |attr: &&Attr| Some(u64::from(attr.kind)) == words.first().copied();
                 let config = file.attrs.all.iter().find(is_its).map(|attr| attr.config);
@@ -91,6 +183,13 @@ pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
     (info, found)
 }
 
+/// The kind of a tracer and its words, out of the record of it.
+pub(super) fn info_of(wire: &mut Wire<'_>) -> Option<(u32, Vec<u64>)> {
+    // The second word only keeps what follows aligned.
+    let (kind, _) = (wire.u32()?, wire.u32()?);
+    Some((kind, std::iter::from_fn(|| wire.u64()).collect()))
+}
+
 fn area(wire: &mut Wire<'_>, begin_bytes: u64) -> Option<AuxArea> {
     Some(AuxArea {
         begin_bytes,
@@ -102,4 +201,50 @@ fn area(wire: &mut Wire<'_>, begin_bytes: u64) -> Option<AuxArea> {
         tid: wire.u32()? as i32,
         cpu: wire.u32()? as i32,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_those_of_perf() {
+        // As `addr_filter__to_str` of tools/perf/util/auxtrace.c writes them, joined by
+        // `evsel__append_addr_filter`.
+        let text = "filter 0x1139/0x2a@/tmp/a,b filter/prog,start 0xffffffff81000000,\
+                    stop 0x20@/lib/x.so,tracestop 0x40/0x8@/lib/x.so";
+        let of = |action, begin, size_bytes, file: Option<&str>| AddressFilter {
+            action,
+            begin,
+            size_bytes,
+            file: file.map(str::to_owned),
+        };
+        let expected = [
+            of(FilterAction::Filter, 0x1139, 0x2a, Some("/tmp/a,b filter/prog")),
+            of(FilterAction::Start, 0xffff_ffff_8100_0000, 0, None),
+            of(FilterAction::Stop, 0x20, 0, Some("/lib/x.so")),
+            of(FilterAction::TraceStop, 0x40, 8, Some("/lib/x.so")),
+        ];
+        assert_eq!(address_filters(text).as_deref(), Some(&expected[..]));
+        for wrong in ["filter", "filter x", "follow 0x10", "filter 0x10/0x2,0x30"] {
+            assert_eq!(address_filters(wrong), None, "{wrong}");
+        }
+        let mut words = vec![8; 17];
+        words[FILTER_BYTES] = text.len() as u64;
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize((bytes.len() + 1).next_multiple_of(8), 0);
+        words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+        let info = AuxInfo { kind: INTEL_PT, words, config: None };
+        assert_eq!(info.filter_text().as_deref(), Some(text));
+        // Cut off, none, and a length that is none.
+        let changed = |change: &dyn Fn(&mut Vec<u64>)| {
+            let mut info = info.clone();
+            change(&mut info.words);
+            info.filter_text()
+        };
+        assert_eq!(changed(&|words| words.truncate(18)).as_deref(), Some("filter 0"));
+        assert_eq!(changed(&|words| words[FILTER_BYTES] = 0), None);
+        assert!(changed(&|words| words[FILTER_BYTES] = u64::MAX).is_some());
+        assert_eq!(changed(&|words| words.truncate(16)), None);
+    }
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use lateralis_model::{DamageReason, EnvValue};
 
 use super::attr::Attr;
+use super::aux::{self, AuxInfo};
 use super::content::{BUILD_IDS, FILE, INFLATED, Ids, Part, Run, byte, moment, part_bits};
 use super::file::File;
 use super::records::{self, Record};
@@ -20,6 +21,9 @@ use crate::wire::{Wire, text};
 const CHAIN: u32 = 3;
 /// Kind of EVENT_UPDATE that gives a name.
 const UPDATE_NAME: u64 = 2;
+
+/// Name of the entry of the environment with the text of the address filters of a hardware tracer.
+const ADDRESS_FILTER: &str = "address_filter";
 
 /// What the walk finds.
 #[derive(Debug, Default)]
@@ -161,6 +165,14 @@ impl Walk<'_, '_> {
         let mut wire = Wire::new(record.body, order);
         if record.is_event() {
             self.remember(record, place);
+            if record.kind == records::AUXTRACE_INFO {
+                let info = aux::info_of(&mut Wire::new(record.body, order));
+                let info = info.map(|(kind, words)| AuxInfo { kind, words, config: None });
+                if let Some(filter) = info.and_then(|info| info.filter_text()) {
+                    let entry = (ADDRESS_FILTER.to_owned(), EnvValue::Text(filter));
+                    self.file.features.environment.push(entry);
+                }
+            }
             return match record.kind {
                 records::AUXTRACE => wire.u64().unwrap_or(0),
                 _ => 0,

@@ -34,7 +34,9 @@ pub mod write;
 
 use lateralis_model::ByteOrder;
 
-pub use aux::{AuxArea, AuxInfo, INTEL_PT, aux_areas, aux_output};
+pub use aux::{
+    AddressFilter, AuxArea, AuxInfo, FilterAction, INTEL_PT, address_filters, aux_areas, aux_output,
+};
 pub use content::Bytes;
 pub use trace::PerfTrace;
 

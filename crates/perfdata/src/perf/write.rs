@@ -204,6 +204,12 @@ impl Writer {
     /// @return the writer, and how the file begins.
     #[must_use]
     pub fn begin(how: IntelPt) -> (Self, Vec<u8>) {
+        Self::begin_filtered(how, "")
+    }
+
+    /// The same of a tracer with filters of addresses, as [`super::address_filters`] reads them.
+    #[must_use]
+    pub fn begin_filtered(how: IntelPt, filter: &str) -> (Self, Vec<u8>) {
         let mut writer = Self { how, at: 0, pieces: Vec::new() };
         let mut out = writer.header(0);
         [PACKETS_ID, SIDEBAND_ID].iter().for_each(|id| put64(&mut out, *id));
@@ -236,9 +242,12 @@ impl Writer {
             u64::from(how.tsc_per_crystal.1),
             CONFIG_CYC,
             u64::from(how.tsc_per_bus),
-            0, // no filter of addresses
+            filter.len().min(NAME_MAX) as u64,
         ];
         words.iter().for_each(|word| put64(&mut info, *word));
+        if !filter.is_empty() {
+            put_name(&mut info, filter.as_bytes());
+        }
         out.extend(record(records::AUXTRACE_INFO, 0, &info));
         let mut conversion = Vec::new();
         numbers.iter().for_each(|word| put64(&mut conversion, *word));

@@ -8,9 +8,11 @@ use std::ops::ControlFlow;
 use foldhash::fast::RandomState;
 use lateralis_intelpt::flow::Event;
 use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::time::Time;
 use lateralis_intelpt::{Block, Ends};
 
-use super::{Follow, Moment, Recorded, Traced, cause_name, place_of};
+use super::gather::{Emit, Gather, Gathering, Names, SharedPlaces, Take};
+use super::{Follow, Moment, Observe, Recorded, Traced, cause_name, place_of};
 use crate::places::{Function, In, Places};
 use crate::stacks::{Stacks, Tree};
 
@@ -53,6 +55,9 @@ pub struct Call {
     pub times: (Moment, Moment),
     /// Whether it was seen from its call to its return: no gap is in it, and neither end is missing.
     pub is_whole: bool,
+    /// Whether something was executed in it that was not traced, by a filter of addresses: then there were
+    /// more instructions.
+    pub is_filtered: bool,
 }
 
 /// A function that was entered and has not returned.
@@ -61,6 +66,7 @@ struct Entered {
     node: u32,
     begin: u64,
     is_called: bool,
+    is_filtered: bool,
     address: u64,
     time: Moment,
 }
@@ -79,6 +85,10 @@ pub(super) struct State {
     is_called: bool,
     /// Whether it is known who called what comes next: not behind a gap.
     is_known: bool,
+    /// The last instruction of the last block, and how it ends.
+    last: Option<(u64, Ends)>,
+    /// Whether code was executed that is not traced, after a branch to it.
+    is_outside: bool,
     /// Whether the last block was of the kernel, and how long the path was when it was entered.
     in_kernel: Option<usize>,
 }
@@ -153,6 +163,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
             address: entered.address,
             times: (entered.time, self.now.1),
             is_whole: entered.is_called && is_whole,
+            is_filtered: entered.is_filtered,
         })
     }
 
@@ -178,9 +189,56 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     fn cut(&mut self, places: &mut Places<'_>, depth: usize, have_returned: bool) {
         while self.state.path.len() > depth.max(1) {
             let Some(entered) = self.state.path.pop() else { return };
+            if let Some(caller) = self.state.path.last_mut() {
+                caller.is_filtered |= entered.is_filtered;
+            }
             let call = self.call(self.state.path.len(), &entered, have_returned);
             let Some(call) = call.filter(|_| !self.is_enough) else { continue };
             self.is_enough = (self.returned)(places, &self.traced, call).is_break();
+        }
+    }
+
+    /// Blocks of one function were executed, none of which calls or returns but the last.
+    fn blocks(&mut self, places: &mut Places<'_>, of: &Blocks) {
+        let Blocks { function, ip, count, ends, times: (first, last), .. } = *of;
+        self.now = (ip, first);
+        self.state.last = Some((of.last, ends));
+        match (place_of(ip), self.state.in_kernel) {
+            (In::Kernel, None) => {
+                self.state.in_kernel = Some(self.state.path.len());
+                self.state.is_called = true;
+            }
+            (In::Program, Some(depth)) => {
+                self.state.in_kernel = None;
+                self.state.beyond = 0;
+                self.cut(places, depth, true);
+            }
+            _ => {}
+        }
+        self.enter(places, function);
+        self.now.1 = last;
+        self.state.count += count;
+        self.executed.instructions += count;
+        self.known.tree.weigh(self.state.path.last().map(|of| of.node), 0, count);
+        match ends {
+            Ends::Call | Ends::IndirectCall => self.state.is_called = true,
+            Ends::Return => self.leave(places),
+            Ends::Far | Ends::Through | Ends::Jump | Ends::Conditional => {}
+            Ends::IndirectJump | Ends::NoCode => {}
+        }
+    }
+
+    /// Tracing ended at an instruction: a branch to addresses that are not traced, if it is one.
+    fn leave_filter(&mut self, at: u64) {
+        let Some((_, ends)) = self.state.last.filter(|(last, _)| *last == at) else { return };
+        match ends {
+            Ends::Through | Ends::Far | Ends::NoCode => return,
+            Ends::Call | Ends::IndirectCall => self.state.is_called = false,
+            Ends::Jump | Ends::Conditional | Ends::IndirectJump | Ends::Return => {}
+        }
+        self.state.is_outside = true;
+        if let Some(running) = self.state.path.last_mut() {
+            running.is_filtered = true;
         }
     }
 
@@ -191,6 +249,14 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     /// The function that runs turns out to be this one.
     fn enter(&mut self, places: &mut Places<'_>, function: u32) {
         let mut is_called = std::mem::take(&mut self.state.is_called);
+        if std::mem::take(&mut self.state.is_outside) && !is_called {
+            // It came back to who had left, or to one of its callers; else what is outside has called it.
+            let is_it = |of: &Entered| self.function_of(of) == Some(function);
+            if !self.state.path.iter().skip(1).any(is_it) {
+                is_called = true;
+                self.state.is_known = false;
+            }
+        }
         if is_called {
             self.executed.calls += 1;
             if self.state.path.len() >= DEPTH_MAX {
@@ -223,6 +289,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
                 node,
                 begin: self.state.count,
                 is_called,
+                is_filtered: false,
                 address,
                 time,
             });
@@ -254,7 +321,14 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
         self.is_of(traced);
         self.state.path.clear();
         let node = self.known.tree.below(None, program);
-        let program = |node| Entered { node, begin: 0, is_called: false, address: 0, time: None };
+        let program = |node| Entered {
+            node,
+            begin: 0,
+            is_called: false,
+            is_filtered: false,
+            address: 0,
+            time: None,
+        };
         self.state.path.extend(node.map(program));
         self.traced = traced.clone();
     }
@@ -270,30 +344,9 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
             .functions
             .entry(block.ip)
             .or_insert_with(|| places.function_at(pid, block.ip, place_of(block.ip)));
-        self.now = (block.ip, time);
-        match (place_of(block.ip), self.state.in_kernel) {
-            (In::Kernel, None) => {
-                self.state.in_kernel = Some(self.state.path.len());
-                self.state.is_called = true;
-            }
-            (In::Program, Some(depth)) => {
-                self.state.in_kernel = None;
-                self.state.beyond = 0;
-                self.cut(places, depth, true);
-            }
-            _ => {}
-        }
-        self.enter(places, function);
-        let count = u64::from(block.count);
-        self.state.count += count;
-        self.executed.instructions += count;
-        self.known.tree.weigh(self.state.path.last().map(|of| of.node), 0, count);
-        match block.ends {
-            Ends::Call | Ends::IndirectCall => self.state.is_called = true,
-            Ends::Return => self.leave(places),
-            Ends::Far | Ends::Through | Ends::Jump | Ends::Conditional => {}
-            Ends::IndirectJump | Ends::NoCode => {}
-        }
+        let Block { ip, last, count, ends, .. } = *block;
+        let (count, times) = (count.into(), (time, time));
+        self.blocks(places, &Blocks { function, ip, last, count, ends, times });
     }
 
     fn is_enough(&self) -> bool {
@@ -311,8 +364,205 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
                 self.forget(places);
             }
             Event::Synced(_) => self.forget(places),
-            // A program that asks the kernel, which is not traced, goes on where it was.
-            Event::Enabled(_) | Event::Disabled(_) | Event::Here(_) | Event::Packet(_) => {}
+            // A program that asks the kernel, which is not traced, goes on where it was. One that branches to
+            // code that is not traced is there until tracing begins again.
+            Event::Disabled(Some(at)) => self.leave_filter(at),
+            Event::Enabled(_) | Event::Disabled(None) | Event::Here(_) | Event::Packet(_) => {}
         }
+    }
+}
+
+/// Steps that are handed on together, where all calls are wanted, and where few are.
+const STEPS: usize = 4096;
+const STEPS_OF_FEW: usize = 64;
+
+/// Blocks that were executed one after the other in one function.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blocks {
+    function: u32,
+    /// Addresses of the first, and of the last instruction.
+    ip: u64,
+    last: u64,
+    /// Instructions.
+    count: u64,
+    /// How the last one ends.
+    ends: Ends,
+    /// When the first and the last were executed.
+    times: (Moment, Moment),
+}
+
+/// What matters of the flow for calls.
+#[derive(Debug, Clone)]
+pub(crate) enum CallStep {
+    Begins(Box<Traced>),
+    GoesOn(u32),
+    /// The next block was executed after the one before it, by the time of its packets.
+    IsFirst(Time),
+    Blocks(Blocks),
+    Event(Event),
+}
+
+/// Gathers what matters of the flow for calls.
+pub(crate) struct CallSteps {
+    steps: usize,
+}
+
+impl CallSteps {
+    /// `few`: only some calls are wanted.
+    pub fn new(few: bool) -> Self {
+        Self { steps: if few { STEPS_OF_FEW } else { STEPS } }
+    }
+}
+
+pub(crate) struct GatherSteps<'g> {
+    names: Names<'g>,
+    emit: &'g Emit<'g, Vec<CallStep>>,
+    most: usize,
+    pid: u32,
+    steps: Vec<CallStep>,
+    /// Whether the last step may have more blocks.
+    is_open: bool,
+    is_enough: bool,
+}
+
+impl Gathering for CallSteps {
+    type Item = Vec<CallStep>;
+    type Gather<'g> = GatherSteps<'g>;
+
+    fn gather<'g>(
+        &'g self,
+        names: Names<'g>,
+        emit: &'g Emit<'g, Vec<CallStep>>,
+    ) -> GatherSteps<'g> {
+        let (most, steps) = (self.steps, Vec::new());
+        GatherSteps { names, emit, most, pid: 0, steps, is_open: false, is_enough: false }
+    }
+}
+
+impl GatherSteps<'_> {
+    fn push(&mut self, step: CallStep) {
+        if self.steps.len() >= self.most {
+            self.flush();
+        }
+        self.steps.push(step);
+        self.is_open = false;
+    }
+}
+
+impl Gather for GatherSteps<'_> {
+    fn begins(&mut self, traced: &Traced) {
+        self.resumes(traced);
+        self.push(CallStep::Begins(Box::new(traced.clone())));
+    }
+
+    fn goes_on(&mut self, cpu: u32) {
+        self.push(CallStep::GoesOn(cpu));
+    }
+
+    fn resumes(&mut self, traced: &Traced) {
+        (self.pid, self.is_open, self.is_enough) = (traced.pid, false, false);
+    }
+
+    fn flush(&mut self) {
+        let steps = std::mem::take(&mut self.steps);
+        self.is_open = false;
+        let bytes = size_of::<CallStep>() * steps.len();
+        if !steps.is_empty() && !self.is_enough {
+            self.is_enough = (self.emit)(steps, bytes).is_break();
+        }
+    }
+}
+
+impl Observe for GatherSteps<'_> {
+    fn is_first(&mut self, time: Time) {
+        self.push(CallStep::IsFirst(time));
+    }
+
+    fn block(&mut self, _: &Sections<'_>, block: &Block, time: Moment) {
+        let Block { ip, last: at, count, ends, .. } = *block;
+        let function = self.names.at(self.pid, ip, false).function;
+        let count = u64::from(count);
+        if self.is_open
+            && let Some(CallStep::Blocks(last)) = self.steps.last_mut()
+            && last.function == function
+            && place_of(last.ip) == place_of(ip)
+        {
+            last.count = last.count.saturating_add(count);
+            (last.last, last.ends, last.times.1) = (at, ends, time);
+        } else {
+            // The time of a first block is not known yet.
+            let is_first = matches!(self.steps.last(), Some(CallStep::IsFirst(_)));
+            let times = (time, time);
+            self.push(CallStep::Blocks(Blocks { function, ip, last: at, count, ends, times }));
+            self.is_open = !is_first;
+        }
+        self.is_open &= !matches!(ends, Ends::Call | Ends::IndirectCall | Ends::Return);
+    }
+
+    fn event(&mut self, _: u64, event: Event, _: Moment) {
+        match event {
+            Event::Interrupted { .. }
+            | Event::Gap(_)
+            | Event::Synced(_)
+            | Event::Disabled(Some(_)) => self.push(CallStep::Event(event)),
+            Event::Enabled(_) | Event::Disabled(None) | Event::Here(_) | Event::Packet(_) => {}
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.is_enough
+    }
+}
+
+/// Finds calls in steps.
+pub(crate) struct TakeCalls<R> {
+    calls: Calls<R>,
+    first: Option<Time>,
+}
+
+impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> TakeCalls<R> {
+    /// Each call is handed on as it returns.
+    pub fn new(returned: R) -> Self {
+        let known = Known { tree: Tree::new(INSTRUCTIONS.to_owned()), ..Known::default() };
+        let calls = Calls::new(known, State::default(), Traced::default(), returned);
+        Self { calls, first: None }
+    }
+
+    /// Nothing follows.
+    pub fn finish(mut self, recorded: &mut Recorded<'_>) {
+        self.calls.cut(&mut recorded.places, 1, false);
+    }
+}
+
+impl<R> Take<Vec<CallStep>> for TakeCalls<R>
+where
+    R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>,
+{
+    fn take(
+        &mut self,
+        places: &SharedPlaces<'_, '_>,
+        steps: Vec<CallStep>,
+        moment: &dyn Fn(Time) -> Moment,
+    ) -> ControlFlow<()> {
+        let mut places = places.lock();
+        for step in steps {
+            match step {
+                CallStep::Begins(traced) => self.calls.begins(&mut places, &traced),
+                CallStep::GoesOn(cpu) => self.calls.goes_on(cpu),
+                CallStep::IsFirst(time) => self.first = Some(time),
+                CallStep::Blocks(mut blocks) => {
+                    if let Some(time) = self.first.take() {
+                        let time = moment(time);
+                        blocks.times = (time, time);
+                    }
+                    self.calls.blocks(&mut places, &blocks);
+                }
+                CallStep::Event(event) => self.calls.event(&mut places, 0, event, None),
+            }
+            if self.calls.is_enough {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
     }
 }

@@ -869,7 +869,7 @@ mod tests {
         let mut recorded = Recorded::new(Places::without_events(NoFiles), PROCESSOR);
         recorded.divided(0, vec![(stream(&times), None)], &switches);
         recorded.divided(1, vec![(stream(&elsewhere), None)], &switches);
-        recorded.gather(&mut Default::default(), &[]);
+        recorded.gather(0, &mut Default::default(), &[]);
         let part = recorded.parts.iter().find(|part| part.traced.tid == thread.1);
         let pieces = &part.expect("the thread").pieces;
         let found: Vec<_> = pieces.iter().map(|of| (of.packed, of.is_gap)).collect();
@@ -880,7 +880,7 @@ mod tests {
         // Without a time elsewhere it is one.
         let mut recorded = Recorded::new(Places::without_events(NoFiles), PROCESSOR);
         recorded.divided(0, vec![(stream(&times), None)], &switches);
-        recorded.gather(&mut Default::default(), &[]);
+        recorded.gather(0, &mut Default::default(), &[]);
         let part = recorded.parts.iter().find(|part| part.traced.tid == thread.1);
         assert_eq!(part.expect("the thread").pieces.len(), 1);
     }

@@ -16,7 +16,10 @@ use lateralis_intelpt::packet::{Packet, Packets, find_psb};
 use lateralis_intelpt::{Block, assembly, instructions};
 
 use super::calls::{Calls, Known, State};
-use super::{Call, Clock, Decoder, Follow, Moment, Recorded, Traced, images_of, place_of};
+use super::{
+    Call, Clock, Decoder, Follow, Moment, Processor, Recorded, Traced, WithPlaces, images_of,
+    place_of,
+};
 use crate::places::{Frame, Places};
 
 /// Bytes of packets of a unit, at least, and how many units there are of a thread, about, at most: what is
@@ -324,12 +327,12 @@ impl<'i> Timeline<'i> {
         wanted: Option<Wanted>,
     ) -> Decoded {
         let Self { recorded, known, lines } = self;
-        let Recorded { places, packed, parts, spaces, processor, .. } = recorded;
+        let Recorded { places, packed, parts, spaces, filters, processor, .. } = recorded;
         let (Some(of), Some(part)) = (lines.get(line), parts.get(line)) else {
             return Decoded::default();
         };
         let images = images_of(spaces);
-        let mut decoder = Decoder::new(packed, parts, &images, *processor);
+        let mut decoder = Decoder::new(packed, parts, (&images, filters), *processor);
         let mut all: Vec<Call> = Vec::new();
         let wants_calls = wanted.is_none();
         let returned = |_: &mut Places<'_>, _: &Traced, call: Call| {
@@ -363,7 +366,8 @@ impl<'i> Timeline<'i> {
             if !unit.goes_on && !unit.is_switched && range.start + nth > 0 {
                 tracer.gap(tracer.moments.last().map(|(nanos, _)| *nanos));
             }
-            decoder.decode(places, (part, piece), Some(unit.bytes.clone()), &mut tracer);
+            let mut observe = WithPlaces { places, follow: &mut tracer };
+            decoder.decode((part, piece), Some(unit.bytes.clone()), &mut observe);
             if tracer.is_enough {
                 break;
             }
@@ -404,11 +408,11 @@ impl Line {
             let mut goes_on = false;
             while begin < bytes.len() {
                 let begin_ns = match goes_on || begins_at_psb {
-                    true => header(recorded, bytes, begin).0,
+                    true => header(&run.processor, bytes, begin).0,
                     false => turn.moment().map(|moment| moment.nanos),
                 };
                 let next = find_psb(bytes, begin.saturating_add(least));
-                let end = next.map_or(bytes.len(), |next| header(recorded, bytes, next).1);
+                let end = next.map_or(bytes.len(), |next| header(&run.processor, bytes, next).1);
                 let (is_switched, done) = (!begins_at_psb && !goes_on, None);
                 let bytes = begin..end;
                 units.push(Unit { piece: nth, bytes, is_switched, goes_on, begin_ns, done });
@@ -429,9 +433,9 @@ impl Line {
             let (run, turn, _) = piece.packets(&recorded.packed)?;
             // Clocks count from a PSB on.
             let from = if unit.goes_on { unit.bytes.start } else { turn.psb };
-            let mut clock = Clock::new(&recorded.processor);
+            let mut clock = Clock::new(&run.processor);
             let packets = Packets::new(run.bytes.get(from..unit.bytes.end)?);
-            for found in packets.with_errata(recorded.processor.errata).flatten() {
+            for found in packets.with_errata(run.processor.errata).flatten() {
                 clock.packet(&found.packet);
             }
             Some(clock.moment(None)?.nanos)
@@ -489,8 +493,8 @@ impl Line {
 }
 
 /// When a PSB+ was made, and the byte behind it.
-fn header(recorded: &Recorded<'_>, bytes: &[u8], psb: usize) -> (Option<u64>, usize) {
-    let mut clock = Clock::new(&recorded.processor);
+fn header(processor: &Processor, bytes: &[u8], psb: usize) -> (Option<u64>, usize) {
+    let mut clock = Clock::new(processor);
     for found in Packets::new(bytes.get(psb..).unwrap_or_default()).take(PSB_PACKETS) {
         let Ok(found) = found else { break };
         clock.packet(&found.packet);
@@ -859,6 +863,7 @@ mod tests {
             address: 0,
             times: (None, None),
             is_whole: true,
+            is_filtered: false,
         };
         let ends = |begin, count| {
             let call = call(begin, count);

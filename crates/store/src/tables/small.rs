@@ -446,7 +446,7 @@ pub struct Rows<'s> {
     interval: Interval,
     /// The column with the time of a row, where there is one.
     time: Option<usize>,
-    see: &'s mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+    see: Box<dyn FnMut(RecordBatch) -> ControlFlow<()> + 's>,
     error: Option<StoreError>,
 }
 
@@ -490,7 +490,7 @@ impl<'s> Rows<'s> {
     pub fn new(
         table: &'s Table,
         scan: &Scan,
-        see: &'s mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+        see: impl FnMut(RecordBatch) -> ControlFlow<()> + 's,
     ) -> Self {
         let count = table.holds.len();
         let columns: Vec<usize> = match &scan.columns {
@@ -501,6 +501,7 @@ impl<'s> Rows<'s> {
         let left = scan.limit.unwrap_or(usize::MAX);
         let time = table.schema.index_of("ts").ok();
         let interval = scan.interval;
+        let see = Box::new(see);
         Self { table, builders, columns, rows: 0, left, interval, time, see, error: None }
     }
 
@@ -575,6 +576,16 @@ impl<'s> Rows<'s> {
                 ControlFlow::Break(())
             }
         }
+    }
+
+    /// Rows that are not shown yet.
+    pub fn count(&self) -> usize {
+        self.rows
+    }
+
+    /// Why no more rows can be made, once.
+    pub fn take_error(&mut self) -> Option<StoreError> {
+        self.error.take()
     }
 
     /// Shows what is left.

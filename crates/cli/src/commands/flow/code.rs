@@ -10,7 +10,7 @@ use lateralis_store::Recording;
 use lateralis_store::flow::Recorded;
 use lateralis_store::flow::intelpt::errata::Errata;
 use lateralis_store::places::Places;
-use lateralis_traces::hardware::{self, Buffer, Clocks};
+use lateralis_traces::hardware::{self, AddressFilter, Buffer, Clocks};
 
 use super::kept_code::KeptCode;
 use crate::error::CliError;
@@ -39,6 +39,8 @@ pub struct CodeArgs {
 pub struct Hardware {
     buffers: Vec<Buffer>,
     clocks: Clocks,
+    /// Addresses that the tracer was told to look at.
+    filters: Vec<AddressFilter>,
     /// Code that was recorded with them.
     code: Vec<(u64, Vec<u8>)>,
     /// Code that was kept beside the traces.
@@ -54,6 +56,7 @@ impl Hardware {
     pub fn read(traces: &[PathBuf]) -> Result<Self, CliError> {
         let (mut buffers, mut code, mut raw) = (Vec::new(), Vec::new(), 0);
         let (mut clocks, mut missing_bytes) = (Clocks::default(), 0_u64);
+        let mut filters = Vec::new();
         for path in traces {
             let of = hardware::read(path, PACKED_BYTES)?;
             if let Some(kind) = of.unknown {
@@ -74,7 +77,7 @@ impl Hardware {
             buffers.extend(of.buffers);
             code.extend(of.code);
             // Several files are of one machine.
-            clocks = of.clocks;
+            (clocks, filters) = (of.clocks, of.filters);
         }
         if raw > 0 && raw < traces.len() {
             return Err(CliError::new(
@@ -84,7 +87,8 @@ impl Hardware {
             ));
         }
         let kept = KeptCode::of(traces)?;
-        Ok(Self { buffers, clocks, code, kept, is_raw: raw > 0, is_cut: missing_bytes > 0 })
+        let (is_raw, is_cut) = (raw > 0, missing_bytes > 0);
+        Ok(Self { buffers, clocks, filters, code, kept, is_raw, is_cut })
     }
 
     pub fn is_raw(&self) -> bool {
@@ -154,10 +158,15 @@ impl CodeArgs {
         recording: &Recording,
         hardware: Hardware,
     ) -> Result<Recorded<'static>, CliError> {
-        let Hardware { buffers, clocks, code: mut all, kept, .. } = hardware;
+        let Hardware { buffers, clocks, filters, code: mut all, kept, .. } = hardware;
         all.extend(self.code(&kept)?);
         let places = Places::new(kept.beside(self.files()), recording.source.trace());
-        let recorded = Recorded::of(&recording.source, places, (buffers, clocks), &all);
+        let joined = &recording.source;
+        let recorded = match joined.parts() {
+            [_] | [] => Recorded::of(joined, places, (buffers, clocks), &all),
+            _ => Recorded::of_several(joined, places, hardware::of_parts(joined), &all),
+        };
+        let recorded = recorded.with_filters(&filters);
         Ok(match self.processor {
             Some(errata) => recorded.with_errata(errata),
             None => recorded,

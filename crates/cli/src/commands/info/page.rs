@@ -80,6 +80,11 @@ fn head(recording: &Recording, facts: &Facts) -> Page {
     }
     line(&mut page, "events", &parts.join(", "));
     recorded(&mut page, recording);
+    // Of several traces each has its own.
+    let filters = trace.environment.iter().filter(|(name, _)| name == "address_filter");
+    for filter in filters.filter_map(|(_, filter)| filter.as_text()).take(ROWS) {
+        line(&mut page, "traced", &format!("{filter}: no other instructions are known"));
+    }
     line(&mut page, "lost", &lost(&facts.losses));
     line(
         &mut page,
