@@ -44,8 +44,9 @@ pub(crate) struct EarlyEnds<T> {
     of_place: HashMap<Place, VecDeque<u32>, RandomState>,
     /// Their time.
     time: Nanos,
-    /// Stream of the first end of that time for which there was no room.
-    dropped: Option<u32>,
+    /// Stream of the first end of that time for which there was no room, and whether there was none for ends
+    /// of other streams either.
+    dropped: Option<(u32, bool)>,
 }
 
 impl<T> Default for EarlyEnds<T> {
@@ -72,7 +73,8 @@ impl<T: Copy> EarlyEnds<T> {
     /// An end to which nothing began before. All that wait are of its time.
     pub(crate) fn wait(&mut self, end: EarlyEnd<T>, sink: &mut impl SpanSink<T>) {
         if self.waiting.len() >= WAITING_MAX {
-            self.dropped = self.dropped.or(Some(end.stream));
+            let (first, are_several) = self.dropped.unwrap_or((end.stream, false));
+            self.dropped = Some((first, are_several || first != end.stream));
             return sink.orphan(end.kind, &end.edge, end.tag);
         }
         let place = place(end.kind, end.edge.key, end.thread);
@@ -83,7 +85,7 @@ impl<T: Copy> EarlyEnds<T> {
 
     /// Whether an end for which there was no room may belong to a beginning in this stream.
     pub(crate) fn has_dropped(&self, stream: u32) -> bool {
-        self.dropped.is_some_and(|of| of != stream)
+        self.dropped.is_some_and(|(first, are_several)| are_several || first != stream)
     }
 
     /// The end of a span that begins at the same time in another stream: preferably one of its own thread,

@@ -94,6 +94,23 @@ impl Scheduling {
         }
     }
 
+    /// As [`ThreadStates::has_wakes`].
+    #[must_use]
+    pub fn has_wakes(&self) -> bool {
+        self.states.has_wakes()
+    }
+
+    /// As [`ThreadStates::set_unordered`].
+    pub fn set_unordered(&mut self, thread: u32, time: Nanos) {
+        self.states.set_unordered(thread, time);
+    }
+
+    /// As [`ThreadStates::forget`].
+    pub fn forget(&mut self, thread: u32, time: Nanos) {
+        self.states.forget(thread, time);
+        self.end(None);
+    }
+
     /// A thread is made by another: it has no time before.
     pub fn made(&mut self, time: Nanos, thread: u32) {
         self.states.made(time, thread);

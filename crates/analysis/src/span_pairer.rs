@@ -7,6 +7,9 @@
 //!                             └─ without ────► stack of their thread ┘
 //! ```
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use lateralis_model::Writer;
 use lateralis_units::Nanos;
 
@@ -106,6 +109,8 @@ pub struct SpanPairer<T = ()> {
     /// Threads by the low bits of their numbers.
     recent: Vec<(Option<Writer>, u32)>,
     certainty: SpanCertainty,
+    /// Kinds with begins whose ends had no room to wait.
+    unmatched: HashSet<u32, RandomState>,
     /// What is missing behind it changes nothing.
     until: Nanos,
     /// Whether anybody wants to know how long spans with keys were the innermost.
@@ -131,6 +136,7 @@ impl<T: Copy + Default> SpanPairer<T> {
             threads: Numbering::default(),
             recent: Vec::new(),
             certainty: SpanCertainty::new(begin, gaps),
+            unmatched: HashSet::default(),
             until: end,
             has_own,
             has_runs: false,
@@ -148,6 +154,13 @@ impl<T: Copy + Default> SpanPairer<T> {
     /// Of spans of a kind it is not known which end belongs to which beginning.
     pub fn set_uncertain(&mut self, kind: u32) {
         self.certainty.set_uncertain(kind);
+    }
+
+    /// Whether spans of a kind can have ended that are unfinished here: their ends had the time of their
+    /// begins, came first, and were too many to be kept.
+    #[must_use]
+    pub fn is_unmatched(&self, kind: u32) -> bool {
+        self.unmatched.contains(&kind)
     }
 
     /// Kinds that are known.
@@ -323,6 +336,7 @@ impl<T: Copy + Default> SpanPairer<T> {
         let Some(early) = self.early.take((kind, thread), begin, stream) else {
             if self.early.has_dropped(stream) {
                 self.certainty.set_uncertain(kind);
+                self.unmatched.insert(kind);
             }
             return false;
         };
@@ -618,5 +632,24 @@ mod tests {
         pairer.push(0, edge(6, Side::Begin), (0, ()), &mut found);
         pairer.push(0, edge(7, Side::End), (0, ()), &mut found);
         assert_eq!(found.0.last(), Some(&(6, 7, false)));
+        assert!(pairer.is_unmatched(0));
+    }
+
+    /// Two streams have more ends than there is room for: any of them can be that of a begin in the first.
+    #[test]
+    fn ends_of_two_streams_for_which_there_is_no_room_leave_begins_of_both_unmatched() {
+        let count = 70_000;
+        let mut pairer = SpanPairer::new((Nanos(0), Nanos(i64::MAX)), Gaps::default(), true);
+        pairer.add_kind(false);
+        let mut found = Found::default();
+        let writer = Some(Writer { pid: 1, tid: 1 });
+        let mut push = |stream, side, key| {
+            let edge = Edge { time: Nanos(5), side, key: Some(key), writer };
+            pairer.push(0, edge, (stream, ()), &mut found);
+        };
+        (0..count).for_each(|key| push(0, Side::End, key));
+        push(1, Side::End, count);
+        push(0, Side::Begin, count);
+        assert!(pairer.is_unmatched(0));
     }
 }

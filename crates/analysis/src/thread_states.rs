@@ -160,6 +160,8 @@ struct Thread {
     rival_count: u32,
     /// Until when there was such a processor.
     contradicted_until: Nanos,
+    /// When its events of one time, in several streams, can have happened in different orders.
+    unordered_at: Option<Nanos>,
 }
 
 impl Thread {
@@ -169,11 +171,17 @@ impl Thread {
         moved: None,
         rival_count: 0,
         contradicted_until: Nanos(i64::MIN),
+        unordered_at: None,
     };
 
     /// Whether a processor contradicts what is known of it since then.
     fn is_contradicted(&self, since: Nanos) -> bool {
         self.rival_count > 0 || self.contradicted_until > since
+    }
+
+    /// Whether a state from one time to another depends on the order of events of one time.
+    fn is_unordered(&self, begin: Nanos, end: Nanos) -> bool {
+        begin == end && self.unordered_at == Some(end)
     }
 }
 
@@ -277,6 +285,12 @@ impl ThreadStates {
         matches!(now, Some((Known::On(on), _)) if on == cpu)
     }
 
+    /// Whether there was any wakeup.
+    #[must_use]
+    pub fn has_wakes(&self) -> bool {
+        self.has_wakes
+    }
+
     /// Who came to a processor last; it may have left it unseen.
     #[must_use]
     pub fn came(&self, cpu: u32) -> Option<u32> {
@@ -356,7 +370,7 @@ impl ThreadStates {
             return;
         }
         // Of one that ran, its processor has told whether anything is missing.
-        let is_contradicted = rivals.is_contradicted(begin);
+        let is_contradicted = rivals.is_contradicted(begin) || rivals.is_unordered(begin, time);
         let state = was(known).filter(|_| !is_contradicted);
         let is_touched = || is_contradicted || self.gaps.between_in(None, begin, time);
         let state = state.filter(|state| *state == ThreadState::Running || !is_touched());
@@ -382,7 +396,7 @@ impl ThreadStates {
         let Some(moved) = of.moved.take() else { return false };
         let Moved { cpu, since: begin, at: end, is_contradicted } = moved;
         let is_first = std::mem::replace(&mut of.is_first, false);
-        let has_run = has_run && !is_contradicted;
+        let has_run = has_run && !is_contradicted && !of.is_unordered(begin, end);
         let state = Some(ThreadState::Running).filter(|_| has_run);
         self.intervals.push(ThreadInterval {
             thread,
@@ -396,6 +410,19 @@ impl ThreadStates {
             is_off_cpu: false,
         });
         true
+    }
+
+    /// Events of a thread have this time in several streams, and their order decides what it does: it is
+    /// unknown until [`ThreadStates::forget`] and afterwards until its next event.
+    pub fn set_unordered(&mut self, thread: u32, time: Nanos) {
+        self.thread(thread).unordered_at = Some(time);
+    }
+
+    /// What a thread does from now on is unknown.
+    pub fn forget(&mut self, thread: u32, time: Nanos) {
+        if self.now(thread).is_none_or(|(state, ..)| state.is_some()) {
+            self.turn(thread, time, |_| None, Known::Nothing);
+        }
     }
 
     /// A thread is made by another: it has no time before.

@@ -11,6 +11,7 @@ use std::process::Command;
 use lateralis_model::Host;
 use serde_json::{Value, json};
 
+use crate::ctf2::{self, csv, table};
 use crate::place::Place;
 use crate::view::client::{Viewer, get};
 use crate::view::threads;
@@ -162,62 +163,24 @@ fn write(place: &Place, streams: &Streams, who: Who) -> Vec<&'static str> {
 fn write_machine(place: &Place, name: &str, streams: &Streams, which: Range<usize>, who: Who) {
     let folder = place.0.join(name);
     fs::create_dir(&folder).expect("a new folder");
-    let number = |bits: u32, role: Option<&str>| {
-        let mut class = json!({
-            "type": "fixed-length-unsigned-integer", "length": bits,
-            "byte-order": "little-endian", "alignment": 8,
-        });
-        if let Some(role) = role {
-            class["roles"] = json!([role]);
-        }
-        class
-    };
-    let structure = |members: &[(&str, Value)]| {
-        let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
-        json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
-    };
-    let mut fragments = vec![
-        json!({ "type": "preamble", "version": 2 }),
-        json!({
-            "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
-            "offset-from-origin": { "seconds": 0, "cycles": 0 },
-        }),
-        json!({ "type": "trace-class", "environment": { "hostname": name }, "packet-header-field-class":
-            structure(&[("stream_id", number(32, Some("data-stream-class-id")))]) }),
-        json!({
-            "type": "data-stream-class", "id": 0, "default-clock-class-id": "c",
-            "packet-context-field-class": structure(&[
-                ("bits", number(64, Some("packet-content-length"))),
-                ("all", number(64, Some("packet-total-length"))),
-                ("begin", number(64, Some("default-clock-timestamp"))),
-                ("end", number(64, Some("packet-end-default-clock-timestamp"))),
-                ("lost", number(64, Some("discarded-event-record-counter-snapshot"))),
-                ("cpu_id", number(32, None)),
-            ]),
-            "event-record-header-field-class": structure(&[
-                ("id", number(32, Some("event-record-class-id"))),
-                ("t", number(64, Some("default-clock-timestamp"))),
-            ]),
-        }),
+    let mut fragments = ctf2::beginning(&[ctf2::stream_id()]);
+    fragments[2]["environment"] = json!({ "hostname": name });
+    let context = [
+        ("bits", ctf2::number(64, Some("packet-content-length"))),
+        ("all", ctf2::number(64, Some("packet-total-length"))),
+        ("begin", ctf2::number(64, ctf2::TIME)),
+        ("end", ctf2::number(64, Some("packet-end-default-clock-timestamp"))),
+        ("lost", ctf2::number(64, Some("discarded-event-record-counter-snapshot"))),
+        ("cpu_id", ctf2::number(32, None)),
     ];
-    if who != Who::BySwitches {
-        fragments[3]["event-record-common-context-field-class"] =
-            structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]);
-    }
+    let thread = [("vpid", ctf2::number(32, None)), ("vtid", ctf2::number(32, None))];
+    let is_told = who != Who::BySwitches;
+    fragments.push(ctf2::stream(0, &context, if is_told { &thread } else { &[] }));
     for (id, (name, clause)) in CLASSES.iter().enumerate() {
-        fragments.push(json!({
-            "type": "event-record-class", "id": id, "data-stream-class-id": 0, "name": name,
-            "payload-field-class": match id {
-                SWITCH => structure(&[("prev_tid", number(64, None)), ("next_tid", number(64, None))]),
-                _ => structure(&[("key", number(64, None)), ("value", number(64, None))]),
-            },
-        }));
-        if id != SWITCH {
-            fragments[4 + id]["attributes"] = json!({ "lateralis": { "clauses": [clause] } });
-        }
+        let fields = if id == SWITCH { ["prev_tid", "next_tid"] } else { ["key", "value"] };
+        fragments.push(ctf2::event(0, id, name, clause, &fields));
     }
-    let text: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
-    fs::write(folder.join("metadata"), text).expect("its metadata");
+    fs::write(folder.join("metadata"), ctf2::text(&fragments)).expect("its metadata");
     for cpu in which {
         let packets = &streams[cpu];
         let (mut bytes, mut lost) = (Vec::new(), 0_u64);
@@ -385,26 +348,7 @@ fn flows_across(events: &[(usize, Event)]) -> BTreeSet<u64> {
     sent.into_iter().filter(is_across).map(|(key, _)| key).collect()
 }
 
-/// Rows of a table as CSV says them, by column.
-fn table(place: &Place, traces: &[&str], name: &str) -> Vec<BTreeMap<String, String>> {
-    let output = place.lat(&[&["table"], traces, &["--name", name]].concat());
-    csv(&String::from_utf8(output.stdout).expect("CSV"))
-}
-
-fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let row = |line: &str| {
-        names
-            .iter()
-            .zip(line.split(','))
-            .map(|(name, cell)| ((*name).into(), cell.into()))
-            .collect()
-    };
-    lines.map(row).collect()
-}
-
-fn span_of(row: &BTreeMap<String, String>, names: [&str; 5]) -> (Span, String) {
+fn span_of(row: &ctf2::Row, names: [&str; 5]) -> (Span, String) {
     let number = |name: &str| row[name].parse::<u64>().ok();
     let [name, key, begin, end, tid] = names;
     let tid = number(tid).filter(|_| row[begin] != row[end]);

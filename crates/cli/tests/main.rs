@@ -8,6 +8,7 @@ mod branches;
 mod choosing;
 mod clock_identity;
 mod conventions;
+mod ctf2;
 mod damage;
 mod diff;
 mod every_consumer;

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::ctf2;
 use crate::place::Place;
 use crate::view::client::Viewer;
 use serde_json::{Value, json};
@@ -42,50 +43,15 @@ type Event = (u32, u64, u32, u64);
 fn write(place: &Place, name: &str, streams: &[Vec<Event>]) {
     let folder = place.0.join(name);
     fs::create_dir(&folder).expect("a new folder");
-    let number = |bits: u32, role: Option<&str>| {
-        let mut class = json!({
-            "type": "fixed-length-unsigned-integer", "length": bits,
-            "byte-order": "little-endian", "alignment": 8,
-        });
-        if let Some(role) = role {
-            class["roles"] = json!([role]);
-        }
-        class
-    };
-    let structure = |members: &[(&str, Value)]| {
-        let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
-        json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
-    };
-    let mut fragments = vec![
-        json!({ "type": "preamble", "version": 2 }),
-        json!({
-            "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
-            "offset-from-origin": { "seconds": 0, "cycles": 0 },
-        }),
-        json!({
-            "type": "trace-class", "environment": { "lateralis_schema_g": SCHEMA },
-            "packet-header-field-class":
-                structure(&[("stream_id", number(32, Some("data-stream-class-id")))]),
-        }),
-        json!({
-            "type": "data-stream-class", "id": 0, "default-clock-class-id": "c",
-            "event-record-header-field-class": structure(&[
-                ("id", number(32, Some("event-record-class-id"))),
-                ("t", number(64, Some("default-clock-timestamp"))),
-            ]),
-            "event-record-common-context-field-class":
-                structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]),
-        }),
-    ];
-    for (id, (kind, clause)) in KINDS.iter().enumerate() {
-        fragments.push(json!({
-            "type": "event-record-class", "id": id, "data-stream-class-id": 0, "name": kind,
-            "attributes": { "lateralis": { "clauses": [clause] } },
-            "payload-field-class": structure(&[("id", number(64, None)), ("unit", number(64, None))]),
-        }));
-    }
-    let text: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
-    fs::write(folder.join("metadata"), text).expect("its metadata");
+    let mut fragments = ctf2::beginning(&[ctf2::stream_id()]);
+    fragments[2]["environment"] = json!({ "lateralis_schema_g": SCHEMA });
+    let thread = [("vpid", ctf2::number(32, None)), ("vtid", ctf2::number(32, None))];
+    fragments.push(ctf2::stream(0, &[], &thread));
+    let kinds = KINDS.iter().enumerate();
+    fragments.extend(
+        kinds.map(|(id, (kind, clause))| ctf2::event(0, id, kind, clause, &["id", "unit"])),
+    );
+    fs::write(folder.join("metadata"), ctf2::text(&fragments)).expect("its metadata");
     for (number, events) in streams.iter().enumerate() {
         let mut bytes = 0_u32.to_le_bytes().to_vec();
         for (kind, time, thread, id) in events {

@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::ctf2::{self, table};
 use crate::place::Place;
 use crate::view::client::Viewer;
 use crate::view::threads;
@@ -136,13 +137,6 @@ fn happened(random: &mut Random) -> Vec<Event> {
             }
             3 => {
                 let key = random.below(4) as u64;
-                // Of several begins of one key and one time, which one an end belongs to is left open.
-                let is_other = |of: &&Event| {
-                    (of.class, of.time, of.fields[0]) == (ASK, time, key) && of.cpu != cpu
-                };
-                if all.iter().any(|of| is_other(&of)) {
-                    continue;
-                }
                 open.push(key);
                 all.push(of(ASK, [key, 0, 0]));
             }
@@ -183,57 +177,18 @@ fn happened(random: &mut Random) -> Vec<Event> {
 fn write(place: &Place, name: &str, all: &[Event], order: [usize; CPUS]) {
     let folder = place.0.join(name);
     fs::create_dir(&folder).expect("a new folder");
-    let number = |bits: u32, role: Option<&str>| {
-        let mut class = json!({
-            "type": "fixed-length-unsigned-integer", "length": bits,
-            "byte-order": "little-endian", "alignment": 8,
-        });
-        if let Some(role) = role {
-            class["roles"] = json!([role]);
-        }
-        class
-    };
-    let structure = |members: &[(&str, Value)]| {
-        let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
-        json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
-    };
-    let mut fragments = vec![
-        json!({ "type": "preamble", "version": 2 }),
-        json!({
-            "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
-            "offset-from-origin": { "seconds": 0, "cycles": 0 },
-        }),
-        json!({ "type": "trace-class", "packet-header-field-class":
-            structure(&[("stream_id", number(32, Some("data-stream-class-id")))]) }),
-        json!({
-            "type": "data-stream-class", "id": 0, "default-clock-class-id": "c",
-            "packet-context-field-class": structure(&[
-                ("bits", number(64, Some("packet-content-length"))),
-                ("all", number(64, Some("packet-total-length"))),
-                ("begin", number(64, Some("default-clock-timestamp"))),
-                ("end", number(64, Some("packet-end-default-clock-timestamp"))),
-                ("cpu_id", number(32, None)),
-            ]),
-            "event-record-header-field-class": structure(&[
-                ("id", number(32, Some("event-record-class-id"))),
-                ("t", number(64, Some("default-clock-timestamp"))),
-            ]),
-        }),
+    let mut fragments = ctf2::beginning(&[ctf2::stream_id()]);
+    let context = [
+        ("bits", ctf2::number(64, Some("packet-content-length"))),
+        ("all", ctf2::number(64, Some("packet-total-length"))),
+        ("begin", ctf2::number(64, ctf2::TIME)),
+        ("end", ctf2::number(64, Some("packet-end-default-clock-timestamp"))),
+        ("cpu_id", ctf2::number(32, None)),
     ];
-    for (id, (name, clause, fields)) in CLASSES.iter().enumerate() {
-        let fields: Vec<(&str, Value)> =
-            fields.iter().map(|field| (*field, number(64, None))).collect();
-        let mut class = json!({
-            "type": "event-record-class", "id": id, "data-stream-class-id": 0, "name": name,
-            "payload-field-class": structure(&fields),
-        });
-        if !clause.is_empty() {
-            class["attributes"] = json!({ "lateralis": { "clauses": [clause] } });
-        }
-        fragments.push(class);
-    }
-    let text: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
-    fs::write(folder.join("metadata"), text).expect("its metadata");
+    fragments.push(ctf2::stream(0, &context, &[]));
+    let classes = CLASSES.iter().enumerate();
+    fragments.extend(classes.map(|(id, (name, clause, of))| ctf2::event(0, id, name, clause, of)));
+    fs::write(folder.join("metadata"), ctf2::text(&fragments)).expect("its metadata");
     for (cpu, file) in order.iter().enumerate() {
         let of_cpu: Vec<&Event> = all.iter().filter(|event| event.cpu == cpu).collect();
         let mut events = Vec::new();
@@ -318,47 +273,53 @@ fn truth(all: &[Event]) -> Truth {
 }
 
 /// Spans by looking at all that is open at each end. Of those open, an end prefers what began before
-/// its time, or before it on its processor; of these, what its own thread began, and of these the last.
+/// its time, or before it on its CPU; of these, what its own thread began, and of these the last. An end to
+/// which nothing began waits for a begin of its time on another CPU. Events of one time have the order of
+/// CPUs.
 fn spans(all: &[Event]) -> Vec<Row> {
+    let mut all = all.to_vec();
+    all.sort_by_key(|event| (event.time, event.cpu));
     let mut found = Vec::new();
-    let mut open: Vec<Event> = Vec::new();
-    let mut at = 0;
-    while at < all.len() {
-        let time = all[at].time;
-        let group = at..at + all[at..].iter().take_while(|event| event.time == time).count();
-        at = group.end;
-        // What began before ends first; what is left of the ends belongs to what begins now.
-        let mut later = Vec::new();
-        for cpu in 0..CPUS {
-            for event in all[group.clone()].iter().filter(|event| event.cpu == cpu) {
-                match event.class {
-                    ASK | LOCK => open.push(*event),
-                    ANSWER | UNLOCK => {
-                        let is_before = |of: &Event| of.time < time || of.cpu == cpu;
-                        match end_of(&open, event, is_before) {
-                            Some(index) => found.push(row(&open.remove(index), event)),
-                            None => later.push(*event),
-                        }
-                    }
-                    _ => {}
+    let (mut open, mut waiting): (Vec<Event>, Vec<Event>) = (Vec::new(), Vec::new());
+    for event in all {
+        let Event { class, time, cpu, .. } = event;
+        waiting.retain(|end| end.time == time);
+        let other_cpu = |of: &Event| of.cpu != cpu;
+        match class {
+            ASK | LOCK => {
+                let is_it = |end: &Event| other_cpu(end) && are_one(&event, end);
+                let own = waiting.iter().position(|end| is_it(end) && end.tid == event.tid);
+                match own.or_else(|| waiting.iter().position(is_it)) {
+                    Some(index) => found.push(row(&event, &waiting.remove(index))),
+                    None => open.push(event),
                 }
             }
-        }
-        for event in later {
-            let index = end_of(&open, &event, |_| true).expect("it began");
-            found.push(row(&open.remove(index), &event));
+            ANSWER | UNLOCK => {
+                let is_before = |of: &Event| of.time < time || of.cpu == cpu;
+                let index =
+                    end_of(&open, &event, is_before).or_else(|| end_of(&open, &event, |_| true));
+                match index {
+                    Some(index) => found.push(row(&open.remove(index), &event)),
+                    None => waiting.push(event),
+                }
+            }
+            _ => {}
         }
     }
     found
 }
 
+fn are_one(begin: &Event, end: &Event) -> bool {
+    match end.class {
+        ANSWER => begin.class == ASK && begin.fields == end.fields,
+        _ => begin.class == LOCK && begin.tid == end.tid,
+    }
+}
+
 fn end_of(open: &[Event], end: &Event, can_be: impl Fn(&Event) -> bool) -> Option<usize> {
-    let is_it = |of: &Event| match end.class {
-        ANSWER => of.class == ASK && of.fields == end.fields,
-        _ => of.class == LOCK && of.tid == end.tid,
-    };
-    let own = open.iter().rposition(|of| is_it(of) && can_be(of) && of.tid == end.tid);
-    own.or_else(|| open.iter().rposition(|of| is_it(of) && can_be(of)))
+    let is_it = |of: &Event| are_one(of, end) && can_be(of);
+    let own = open.iter().rposition(|of| is_it(of) && of.tid == end.tid);
+    own.or_else(|| open.iter().rposition(is_it))
 }
 
 fn row(begin: &Event, end: &Event) -> Row {
@@ -369,19 +330,7 @@ fn row(begin: &Event, end: &Event) -> Row {
     (name.to_owned(), key, begin.time, end.time)
 }
 
-fn table(place: &Place, trace: &str, name: &str) -> Vec<BTreeMap<String, String>> {
-    let output = place.lat(&["table", trace, "--name", name]);
-    let text = String::from_utf8(output.stdout).expect("CSV");
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let row = |line: &str| {
-        let cells = names.iter().zip(line.split(','));
-        cells.map(|(name, cell)| ((*name).to_owned(), cell.to_owned())).collect()
-    };
-    lines.map(row).collect()
-}
-
-fn number(row: &BTreeMap<String, String>, name: &str) -> u64 {
+fn number(row: &ctf2::Row, name: &str) -> u64 {
     row[name].parse().unwrap_or_else(|_| panic!("{name} of {row:?}"))
 }
 
@@ -408,12 +357,14 @@ struct Said {
     stats: Vec<String>,
     script: Vec<Row>,
     view: Vec<u64>,
+    /// All cells of the tables, and of the activities of the script.
+    cells: Vec<String>,
 }
 
 fn asked(place: &Place, trace: &str, truth: &Truth, what: &str) -> Said {
     let mut said = Said::default();
-    let is_exact = |row: &BTreeMap<String, String>| row["quality"] == "exact";
-    for row in table(place, trace, "thread_states").iter().filter(|row| is_exact(row)) {
+    let is_exact = |row: &ctf2::Row| row["quality"] == "exact";
+    for row in table(place, &[trace], "thread_states").iter().filter(|row| is_exact(row)) {
         let (begin, end) = (number(row, "ts"), number(row, "end_ts"));
         let tid = number(row, "tid");
         if row["state"] == "runnable" && row["woken_by"] == "thread" {
@@ -425,14 +376,18 @@ fn asked(place: &Place, trace: &str, truth: &Truth, what: &str) -> Said {
             said.states.push((row["state"].clone(), tid, begin, end));
         }
     }
-    for row in table(place, trace, "spans").iter().filter(|row| row["status"] == "complete") {
+    for row in table(place, &[trace], "spans").iter().filter(|row| row["status"] == "complete") {
         let key = if row["span"] == "held" { number(row, "tid") } else { number(row, "key") };
         if is_exact(row) {
             let (begin, end) = (number(row, "ts"), number(row, "end_ts"));
             said.spans.push((row["span"].clone(), key, begin, end));
         }
     }
-    for row in table(place, trace, "messages") {
+    for name in ["spans", "messages", "thread_states"] {
+        let rows = table(place, &[trace], name).into_iter().map(|row| format!("{row:?}"));
+        said.cells.extend(rows);
+    }
+    for row in table(place, &[trace], "messages") {
         assert_eq!(row["quality"] == "exact", row["status"] == "complete", "{what}: {row:?}");
         if row["status"] != "complete" {
             continue;
@@ -466,15 +421,13 @@ fn asked(place: &Place, trace: &str, truth: &Truth, what: &str) -> Said {
     fs::write(place.0.join("spans.js"), script).expect("a script");
     let output = place.lat(&["run-script", trace, "spans.js", "--csv"]);
     let text = String::from_utf8(output.stdout).expect("CSV");
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    for line in lines {
-        let row: BTreeMap<&str, &str> = names.iter().copied().zip(line.split(',')).collect();
+    said.cells.push(text.clone());
+    for row in ctf2::csv(&text) {
         let cell = |name: &str| row[name].parse::<u64>().unwrap_or(0);
         if row["quality"] == "exact" && !row["end_ns"].is_empty() {
             let key = if row["activity"] == "held" { cell("begin_tid") } else { cell("key") };
             let (begin, end) = (cell("begin_ns"), cell("end_ns"));
-            said.script.push((row["activity"].to_owned(), key, begin, end));
+            said.script.push((row["activity"].clone(), key, begin, end));
         }
     }
     said.script.sort();
@@ -492,9 +445,9 @@ fn check(seed: u64) {
     let all = happened(&mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(2 * seed + 1)));
     let truth = truth(&all);
     let mut first: Option<Said> = None;
-    for (number, order) in ORDERS.iter().enumerate() {
+    for order in [ORDERS[0], ORDERS[1 + seed as usize % (ORDERS.len() - 1)]] {
         let place = Place::new();
-        write(&place, "trace", &all, *order);
+        write(&place, "trace", &all, order);
         let what = format!("seed {seed}, files {order:?}");
         let said = asked(&place, "trace", &truth, &what);
         assert_eq!(said.messages, truth.messages, "{what}");
@@ -502,9 +455,6 @@ fn check(seed: u64) {
         assert_eq!(said.spans, truth.spans, "{what}");
         assert_eq!(said.script, said.spans, "{what}");
         let share = check_exact(&said.states, &truth.states, &what);
-        if number == 0 {
-            println!("{what}: exact are {share} % of the states");
-        }
         assert!(share >= 60, "{what}: {share} % of the states are exact");
         match &first {
             None => first = Some(said),
@@ -513,10 +463,56 @@ fn check(seed: u64) {
     }
 }
 
-/// LATERALIS_TEST_SEEDS asks for more, and finds what is not solved yet (seed 4): a thread that leaves
-/// several processors in one nanosecond has an exact state afterwards, and it can be a wrong one.
+/// LATERALIS_TEST_SEEDS sets the number of traces.
 #[test]
 fn simultaneous_events_are_one_answer_whichever_stream_comes_first() {
     let seeds = std::env::var("LATERALIS_TEST_SEEDS").map_or(4, |n| n.parse().expect("a number"));
     (0..seeds).for_each(check);
+}
+
+/// More ends of one time than there is room for come before their begins: these are not open until the end.
+#[test]
+fn more_ends_of_one_time_than_are_kept_make_no_span_longer_than_it_was() {
+    const KEYS: u64 = 70_000;
+    let place = Place::new();
+    let event = |class: usize, time: u64, cpu: usize, fields: [u64; 3]| Event {
+        class,
+        time,
+        cpu,
+        tid: 1 + cpu as u32,
+        fields,
+    };
+    let mut all: Vec<Event> =
+        (0..CPUS).map(|cpu| event(SWITCH, 900, cpu, [0, 0, 1 + cpu as u64])).collect();
+    for (class, cpu) in [(ANSWER, 0), (ASK, 1)] {
+        all.extend((0..KEYS).map(|key| event(class, 1000, cpu, [key, 0, 0])));
+    }
+    all.push(event(ASK, 5000, 1, [KEYS, 0, 0]));
+    all.push(event(ANSWER, 6000, 1, [KEYS, 0, 0]));
+    write(&place, "trace", &all, ORDERS[0]);
+    let stats = place.json(&["stats", "trace", "--json"]);
+    let request = &stats["spans"][0];
+    let truth = [
+        ("count", KEYS + 1),
+        ("unfinished", 0),
+        ("orphans", 0),
+        ("total_ns", 1000),
+        ("min_ns", 0),
+        ("max_ns", 1000),
+        ("p99_ns", 0),
+    ];
+    for (name, truth) in truth {
+        let said = request[name].as_u64().unwrap_or_else(|| panic!("{name}: {request}"));
+        let is_true = match request["not_exact"][name].as_str() {
+            None => said == truth,
+            Some("lower_bound") => said <= truth,
+            _ => true,
+        };
+        assert!(is_true, "{name}: {said} is not {truth}: {}", request["not_exact"]);
+    }
+    let path = place.json(&["path", "trace", "--span", "request", "--json"]);
+    assert_eq!(path["spans"][0]["duration_ns"], 1000, "{path}");
+    let rows = table(&place, &["trace"], "spans");
+    let open: Vec<_> = rows.iter().filter(|row| row["status"] == "unfinished").collect();
+    assert!(!open.is_empty() && open.iter().all(|row| row["quality"] == "unknown"));
 }

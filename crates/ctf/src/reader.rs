@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A trace in memory: metadata, files, and the index of their packets.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
@@ -119,6 +120,25 @@ fn disorder(found: &Found, clock: Option<&Clock>, files: &[StreamFile]) -> Damag
     }
 }
 
+/// The order of streams, in which events of the same time are delivered: by class and id, then by CPU, begin
+/// and number of their first packets, then by the bytes of these. Names of files do not matter unless first
+/// packets are equal.
+fn compare(a: &Stream, b: &Stream, files: &[StreamFile]) -> Ordering {
+    let key = |stream: &Stream| {
+        let first = stream.packets.first().map(|found| &found.packet);
+        let of = |first: &Packet| (first.cpu, first.begin, first.sequence);
+        (stream.class, stream.id, first.map(of))
+    };
+    let bytes = |stream: &Stream| {
+        let first = &stream.packets.first()?.packet;
+        let bytes = (*files.get(first.file as usize)?.bytes).as_ref();
+        let from = usize::try_from(first.offset_bytes).ok()?;
+        let until = from.saturating_add(usize::try_from(first.size_bytes).ok()?).min(bytes.len());
+        bytes.get(from..until)
+    };
+    key(a).cmp(&key(b)).then_with(|| bytes(a).cmp(&bytes(b))).then_with(|| a.name.cmp(&b.name))
+}
+
 impl Reader {
     /// Reads the metadata and the headers of all packets. Nothing is refused:
     /// faults of the metadata are in [`Reader::diagnostics`], bytes that are no
@@ -200,10 +220,7 @@ impl Reader {
                 Stream { class, id, name, packets, befores: BTreeMap::new() }
             })
             .collect();
-        // The order in which events of the same time are delivered.
-        streams.sort_by(|a, b| {
-            (a.class, a.id, a.name.as_str()).cmp(&(b.class, b.id, b.name.as_str()))
-        });
+        streams.sort_by(|a, b| compare(a, b, &files));
         let losses = Vec::new();
         let mut reader = Self {
             class,
@@ -297,7 +314,7 @@ impl Reader {
         &self.losses
     }
 
-    /// The streams, by class, id and name.
+    /// The streams, in the order in which their events of the same time are delivered.
     #[must_use]
     pub fn streams(&self) -> &[Stream] {
         &self.streams

@@ -30,7 +30,8 @@ pub enum SpanStatus {
     Unfinished,
     /// It ended and has not begun.
     Orphan,
-    /// One of its ends, and nobody knows which thread's: events are missing.
+    /// One of its ends: its thread is unknown, because events are missing, or it is unknown whether the
+    /// other one is in the trace ([`Deriver::is_unmatched`](crate::Deriver::is_unmatched)).
     Doubtful,
 }
 
@@ -173,12 +174,12 @@ pub trait DerivedSink {
         let _ = (kinds, channel, flow);
     }
 
-    /// A machine is told to be in a state; `is_whole` if nothing is missing since it was told before.
-    fn state_told(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
+    /// A machine is reported to be in a state; `is_whole` if nothing is missing since the report before.
+    fn state_reported(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
         let _ = (place, time, state, is_whole);
     }
 
-    /// The recording has ended in this state; `is_whole` as in [`DerivedSink::state_told`].
+    /// The recording has ended in this state; `is_whole` as in [`DerivedSink::state_reported`].
     fn state_ends(&mut self, place: (u32, Owner), time: Nanos, is_whole: bool) {
         let _ = (place, time, is_whole);
     }

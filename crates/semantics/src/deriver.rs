@@ -58,15 +58,15 @@ struct OpenState<E> {
     state: u32,
     since: At,
     event: E,
-    /// Whether it is the first that was told: it can have been entered before.
+    /// Whether it is the first that was reported: it can have been entered before.
     is_first: bool,
-    /// When it was told last.
-    told: Nanos,
-    /// In which stream.
-    told_in: StreamIndex,
-    /// Whether another stream told another state at the same time: which of them holds is unknown.
+    /// When it was reported last.
+    reported: Nanos,
+    /// Stream of that event.
+    reported_in: StreamIndex,
+    /// Whether another stream reported another state at the same time: which of them holds is unknown.
     is_order_unknown: bool,
-    /// Whether it was entered at `since`, and has held up to `told`.
+    /// Whether it was entered at `since`, and has held up to `reported`.
     is_certain: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct Deriver<E> {
     spans: SpanPairer<Tag<E>>,
     flows: Flows<E>,
     states: HashMap<(u32, Owner), OpenState<E>, RandomState>,
-    /// When each machine last told its state of a thread that nobody knows.
+    /// When each machine last reported a state of an unknown thread.
     doubted_states: HashMap<u32, Nanos, RandomState>,
     timelines: Option<Box<Timelines<E>>>,
     /// End of the chosen time.
@@ -180,6 +180,12 @@ impl<E: Copy + Default> Deriver<E> {
     #[must_use]
     pub fn ended(&self, last_event: Option<Nanos>) -> Option<Nanos> {
         last_event.map(|last| last.max(self.whole_until.min(self.end)))
+    }
+
+    /// As [`SpanPairer::is_unmatched`].
+    #[must_use]
+    pub fn is_unmatched(&self, kind: u32) -> bool {
+        self.spans.is_unmatched(kind)
     }
 
     /// Whether runs came in an order in which spans cannot be told.
@@ -423,8 +429,8 @@ impl<E: Copy + Default> Deriver<E> {
         }
     }
 
-    /// Whether a machine would have told of all its states between two times.
-    fn is_told(&self, kinds: &Kinds, machine: u32, from: Nanos, to: Nanos) -> bool {
+    /// Whether all states that a machine entered between two times are in the trace.
+    fn has_all_states(&self, kinds: &Kinds, machine: u32, from: Nanos, to: Nanos) -> bool {
         if kinds.machines.get(machine as usize).is_some_and(|machine| machine.is_filtered) {
             return false;
         }
@@ -441,21 +447,22 @@ impl<E: Copy + Default> Deriver<E> {
     ) {
         let place = (machine, kinds.owner_of_state(machine, at));
         let before = self.states.get(&place).copied();
-        let told = before.map_or(Nanos(i64::MIN), |before| before.told);
+        let reported = before.map_or(Nanos(i64::MIN), |before| before.reported);
         let is_simultaneous =
-            before.is_some_and(|of| of.told == at.time && of.told_in != at.stream);
-        let was_unknown = before.is_some_and(|of| of.is_order_unknown && of.told != at.time);
+            before.is_some_and(|of| of.reported == at.time && of.reported_in != at.stream);
+        let was_unknown = before.is_some_and(|of| of.is_order_unknown && of.reported != at.time);
         // One of two states of one time may be the one that holds: neither is known to have been left.
         let is_both = is_simultaneous
             && before.is_some_and(|of| of.since.time == at.time && of.state != state);
-        let is_whole = self.is_told(kinds, machine, told, at.time) && !was_unknown && !is_both;
-        sink.state_told(place, at.time, state, is_whole);
+        let is_whole =
+            self.has_all_states(kinds, machine, reported, at.time) && !was_unknown && !is_both;
+        sink.state_reported(place, at.time, state, is_whole);
         if let Some(before) = self.states.get_mut(&place)
             && before.state == state
         {
-            // Told again of the state it is in: it has been in it all along.
-            before.is_order_unknown &= before.told == at.time;
-            (before.told, before.told_in) = (at.time, at.stream);
+            // Reported again: it has been in this state all along.
+            before.is_order_unknown &= before.reported == at.time;
+            (before.reported, before.reported_in) = (at.time, at.stream);
             before.is_certain &= is_whole;
             return;
         }
@@ -474,8 +481,8 @@ impl<E: Copy + Default> Deriver<E> {
             since: *at,
             event,
             is_first,
-            told: at.time,
-            told_in: at.stream,
+            reported: at.time,
+            reported_in: at.stream,
             is_order_unknown,
             is_certain: is_whole && !is_order_unknown,
         };
@@ -490,10 +497,13 @@ impl<E: Copy + Default> Deriver<E> {
         until: Nanos,
         is_complete: bool,
     ) -> StateInterval<E> {
-        let OpenState { state, since, event, is_first, told, is_certain, .. } = *of;
+        let OpenState { state, since, event, is_first, reported, is_certain, .. } = *of;
         // How long the first and the last state hold is known only from below.
         let is_between = is_complete && !is_first;
-        let quality = match (is_certain && self.is_told(kinds, machine, told, until), is_between) {
+        let quality = match (
+            is_certain && self.has_all_states(kinds, machine, reported, until),
+            is_between,
+        ) {
             (true, true) => Quality::Exact,
             (true, false) => Quality::LowerBound,
             (false, _) => Quality::Unknown,
@@ -521,7 +531,11 @@ impl<E: Copy + Default> Deriver<E> {
         let errors = &mut self.clock_errors;
         let open = self.spans.take_unfinished(&mut Spans { kinds, errors, sink });
         for (kind, edge, tag) in open {
-            let span = half(kind, edge, tag, SpanStatus::Unfinished);
+            let status = match self.spans.is_unmatched(kind) {
+                true => SpanStatus::Doubtful,
+                false => SpanStatus::Unfinished,
+            };
+            let span = half(kind, edge, tag, status);
             sink.span(kinds, &DerivedSpan { seen_until: ended, ..span });
         }
         self.give_up(kinds, None, sink);
@@ -531,8 +545,9 @@ impl<E: Copy + Default> Deriver<E> {
         let mut states: Vec<_> = std::mem::take(&mut self.states).into_iter().collect();
         states.sort_by_key(|((machine, owner), _)| (*machine, *owner));
         for (place, of) in &states {
-            let until = ended.map_or(of.told, |ended| ended.max(of.told));
-            let is_whole = self.is_told(kinds, place.0, of.told, until) && !of.is_order_unknown;
+            let until = ended.map_or(of.reported, |ended| ended.max(of.reported));
+            let is_whole =
+                self.has_all_states(kinds, place.0, of.reported, until) && !of.is_order_unknown;
             sink.state_ends(*place, until, is_whole);
             sink.state(kinds, &self.interval(kinds, *place, of, until, false));
         }

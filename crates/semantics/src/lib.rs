@@ -16,6 +16,7 @@ pub mod facts;
 pub mod kernel;
 mod simultaneous;
 mod successions;
+mod thread_orders;
 mod timelines;
 
 pub use clock_errors::ClockErrors;

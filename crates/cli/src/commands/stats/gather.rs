@@ -292,7 +292,7 @@ impl Statistics {
         self.facts = facts;
         let Self { kernel, kernel_events, .. } = self;
         kernel_events.finish(Some(end), &mut |activity| kernel.add(activity));
-        self.spans.finish(deriver.threads());
+        self.spans.finish(self.facts.kinds(), deriver);
         self.running.finish(end, deriver.take_schedule());
         self.levels.finish(end);
     }
@@ -631,7 +631,7 @@ impl DerivedSink for Statistics {
         self.messages.flow(channel, flow);
     }
 
-    fn state_told(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
+    fn state_reported(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
         self.levels.state(place, time, state, is_whole);
     }
 

@@ -11,7 +11,7 @@ use lateralis_analysis::{
 };
 use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
-use lateralis_semantics::{ClockErrors, DerivedSpan, SpanStatus};
+use lateralis_semantics::{ClockErrors, DerivedSpan, Deriver, SpanStatus};
 use lateralis_store::Recording;
 use lateralis_store::facts::{Doubts, Kind, Kinds};
 use lateralis_units::Nanos;
@@ -42,6 +42,8 @@ pub struct Spans {
     clocks: Clocks,
     /// Those that have not ended, by the events that began them.
     unfinished: Vec<(u32, Edge)>,
+    /// By kind, whether some of its spans may have ended that are unfinished here.
+    unmatched: Vec<bool>,
     /// Whether it is known which have not ended.
     has_seen_open: bool,
     /// Whether the recorder left out events of any.
@@ -102,6 +104,7 @@ impl Spans {
             open: Vec::new(),
             clocks: Clocks::default(),
             unfinished: Vec::new(),
+            unmatched: Vec::new(),
             has_seen_open: false,
             has_filtered: kinds.has_filtered_spans(),
             thread_names: Vec::new(),
@@ -144,11 +147,19 @@ impl Spans {
         SpanSink::<()>::whole_ended(&mut self.table, ended, is_certain);
     }
 
-    /// All has been told, by threads with these numbers.
-    pub fn finish(&mut self, threads: &[Option<Writer>]) {
+    /// All events have been taken.
+    pub fn finish(&mut self, kinds: &Kinds, deriver: &Deriver<()>) {
         self.table.finish();
         let known = |writer: &Option<Writer>| writer.filter(Doubts::is_known);
-        self.thread_names = threads.iter().map(known).collect();
+        self.thread_names = deriver.threads().iter().map(known).collect();
+        self.unmatched =
+            (0..kinds.spans.len() as u32).map(|kind| deriver.is_unmatched(kind)).collect();
+    }
+
+    /// How far numbers of a kind can be trusted.
+    fn trust(&self, index: usize, kind: &Kind, of: &SpanKind, trust: Trust) -> Trust {
+        let is_unmatched = self.unmatched.get(index).copied().unwrap_or(false);
+        of_kind(kind, of, trust.without(u64::from(is_unmatched)))
     }
 
     /// Processes that have spans which have not ended.
@@ -312,7 +323,7 @@ impl Spans {
         who: Who<'_>,
     ) -> Value {
         let of_own = trust.without(u64::from(self.has_filtered));
-        let trust = of_kind(kind, of, trust);
+        let trust = self.trust(index, kind, of, trust);
         let mut row = Row::default()
             .plain("name", kind.name.as_str())
             .plain("key_fields", json!(self.key_fields(index, kind)))
@@ -438,7 +449,7 @@ impl Spans {
         let (mut unpaired, mut touched, mut rough) = (0, 0, false);
         for (index, kind, of) in all.iter().take(page.rows) {
             let of_own = page.trust.without(u64::from(self.has_filtered)).sum;
-            let Trust { sum, value } = of_kind(kind, of, page.trust);
+            let Trust { sum, value } = self.trust(*index, kind, of, page.trust);
             let (unfinished, orphans) = (of.unfinished_count(), of.orphan_count());
             unpaired += unfinished + orphans;
             touched += of.touched_count();
@@ -507,7 +518,7 @@ impl Spans {
                 ("longest by", Left),
                 ("at", Left),
             ]);
-            let Trust { sum, value } = of_kind(kind, of, page.trust);
+            let Trust { sum, value } = self.trust(index, kind, of, page.trust);
             for Thing { pid, key, group } in things.iter().take(page.rows) {
                 let mut row = vec![key.clone().unwrap_or_default()];
                 row.push(pid.map_or(String::new(), |pid| who.process(pid)));
