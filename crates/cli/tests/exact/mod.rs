@@ -99,10 +99,7 @@ fn each(
         found.extend(beside(&what, &numbers::of_stats(&place, &some), &truth, (0, u64::MAX)));
         let paths = paths::of(&place, &some, &truth);
         println!("{what}: {} parts of paths", paths.compared);
-        // Not right yet: without switches, `lat path` calls a thread ready since it was woken, as exact.
-        if !what.starts_with("switch ") {
-            found.extend(paths.wrong.into_iter().map(|line| format!("{what}: {line}")));
-        }
+        found.extend(paths.wrong.into_iter().map(|line| format!("{what}: {line}")));
     }
     found
 }

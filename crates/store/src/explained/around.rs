@@ -527,7 +527,8 @@ impl DerivedSink for Gathering<'_> {
 
     fn thread_state(&mut self, _: &Kinds, of: &ThreadStateInterval<Seen>) {
         let ThreadStateInterval { tid, begin, end, .. } = *of;
-        if end < self.begin {
+        // Without switches a thread that was woken is ready until nobody knows when.
+        if end < self.begin || !self.facts.has_switches() {
             return;
         }
         let state = match (of.state, of.cpu) {
