@@ -173,7 +173,7 @@ fn areas_of_a_killed_recorder_stay_until_they_are_cleaned_away() {
         return;
     }
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
-        .args(["record", "-q", "--with", "io", "-o", "killed", "--", "sleep", "2"])
+        .args(["record", "-q", "--with", "io", "-o", "killed", "--", "sleep", "600"])
         .current_dir(&place.0)
         .env("LATERALIS_DIR", place.0.join("areas"))
         .env("XDG_CACHE_HOME", place.0.join("cache"))
@@ -190,6 +190,10 @@ fn areas_of_a_killed_recorder_stay_until_they_are_cleaned_away() {
     let used = place.json(&["clean", "--json"]);
     assert!(used["leftovers"].as_array().expect("a list").iter().all(|one| one["kind"] != "area"));
     assert_eq!(area(&place), 1, "it is in use: {used}");
+    let list = place.json(&["list", "--json"]);
+    let pid = list["programs"][0]["pid"].as_u64().unwrap_or_else(|| panic!("no pid: {list}"));
+    let ended = Command::new("kill").arg(pid.to_string()).status().expect("kill can be started");
+    assert!(ended.success(), "{list}");
     while place.json(&["list", "--json"])["programs"]
         .as_array()
         .is_some_and(|list| !list.is_empty())
