@@ -349,14 +349,11 @@ fn a_function_that_became_slower_is_ranked_first_and_the_same_twice_is_no_differ
     assert_eq!(status, Some(1), "{json}");
     let first = &json["functions"]["differences"][0];
     assert_eq!(first["function"], "grows", "{json}");
-    let functions = &json["functions"];
-    let share = |side: &str| {
-        let samples = |of: &Value| of[format!("{side}_samples")].as_f64().expect("a number");
-        samples(first) / samples(functions)
-    };
-    // 3 of 12 parts, then 12 of 21.
-    assert!((0.15..0.35).contains(&share("before")), "{json}");
-    assert!((0.47..0.67).contains(&share("after")), "{json}");
+    let samples = |side: &str| first[format!("{side}_samples")].as_f64().expect("a number");
+    // Four times the rounds. How long a round takes depends on where the linker put the loop: on some
+    // processors one is twice as fast as the other, and the share grows by 1.8 to 2.8 times.
+    let times = samples("after") / samples("before");
+    assert!((1.5..4.5).contains(&times), "{times}: {json}");
     let text = place.lat(&["diff", "a", "c", "--shares"]);
     assert!(String::from_utf8_lossy(&text.stdout).contains("grows"));
     let (_, json) = compared(&["a", "b", "--shares"]);

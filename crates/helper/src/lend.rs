@@ -15,6 +15,7 @@ use std::os::unix::fs::{MetadataExt as _, chown, lchown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -52,8 +53,9 @@ const IDLE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(5);
 /// Time that a recorder has to take an answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Time that a recorder has to read why it was refused.
+/// Time that a recorder has to read why it was refused, and how many have it at a time.
 const REFUSED: Duration = Duration::from_secs(1);
+const REFUSED_MAX: usize = 8;
 /// Events that one recorder may ask for, also those that there are not.
 const ASKED_MAX: usize = 1 << 16;
 /// Interval between attempts to remove an instance that a process has open.
@@ -64,6 +66,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 pub struct Lender {
     tracefs: PathBuf,
     loans: Arc<Loans>,
+    /// Recorders that were refused and are read to their end.
+    refused: Arc<AtomicUsize>,
 }
 
 impl Lender {
@@ -73,7 +77,7 @@ impl Lender {
     pub fn new(tracefs: &Path) -> io::Result<Self> {
         fs::read_dir(tracefs.join("instances"))?;
         fs::File::open(tracefs.join("available_events"))?;
-        Ok(Self { tracefs: tracefs.to_owned(), loans: Arc::default() })
+        Ok(Self { tracefs: tracefs.to_owned(), loans: Arc::default(), refused: Arc::default() })
     }
 
     /// Serves one recorder until it closes the connection, and returns when the instance is gone.
@@ -85,7 +89,7 @@ impl Lender {
         let (user, group) = (peer.uid.as_raw(), peer.gid.as_raw());
         let counted = match self.loans.lend(user) {
             Ok(counted) => counted,
-            Err(refusal) => return refuse(client, &refusal.to_string()),
+            Err(refusal) => return self.refuse(client, &refusal.to_string()),
         };
         let name = format!("{PREFIX}{}-{}", std::process::id(), counted.number());
         let path = self.tracefs.join("instances").join(name);
@@ -100,6 +104,18 @@ impl Lender {
         drop(client);
         take_away(&path, &counted);
         served
+    }
+
+    /// Says why, and reads what has been asked in the meantime: closing a socket with unread bytes resets
+    /// the connection, and a recorder that sends before it reads would never see the reason. Few wait so
+    /// at a time: who connects again and again must not take the connections of others.
+    fn refuse(&self, client: UnixStream, refusal: &str) -> io::Result<()> {
+        send_line(&client, &format!("error: {refusal}"))?;
+        // No other memory is published by this count.
+        let is_one_of_few = self.refused.fetch_add(1, Ordering::Relaxed) < REFUSED_MAX;
+        let read = if is_one_of_few { read_until_closed(client) } else { Ok(()) };
+        self.refused.fetch_sub(1, Ordering::Relaxed);
+        read
     }
 
     /// Removes instances of helpers and recorders that are gone. An instance with open files counts
@@ -132,10 +148,7 @@ impl Lender {
     }
 }
 
-/// Says why, and reads what has been asked in the meantime: closing a socket with unread bytes resets the
-/// connection, and a recorder that sends before it reads would never see the reason.
-fn refuse(mut client: UnixStream, refusal: &str) -> io::Result<()> {
-    send_line(&client, &format!("error: {refusal}"))?;
+fn read_until_closed(mut client: UnixStream) -> io::Result<()> {
     client.shutdown(Shutdown::Write)?;
     let until = Instant::now() + REFUSED;
     let mut unread = [0; 4096];
