@@ -466,7 +466,7 @@ fn check(seed: u64) {
 /// LATERALIS_TEST_SEEDS sets the number of traces.
 #[test]
 fn simultaneous_events_are_one_answer_whichever_stream_comes_first() {
-    let seeds = std::env::var("LATERALIS_TEST_SEEDS").map_or(4, |n| n.parse().expect("a number"));
+    let seeds = std::env::var("LATERALIS_TEST_SEEDS").map_or(8, |n| n.parse().expect("a number"));
     (0..seeds).for_each(check);
 }
 
