@@ -330,7 +330,7 @@ impl<'i, I: Image> Flow<'i, I> {
         segment.next.is_none() || state.psb == segment.next
     }
 
-    /// Where a decoder is behind the head of a segment, with what packets in there say.
+    /// State of a decoder after the head of a segment (PSB to PSBEND), as its packets give it.
     pub fn enter_segment(
         &mut self,
         bytes: &[u8],

@@ -59,7 +59,7 @@ pub struct Hardware {
     pub code: Vec<(u64, Vec<u8>)>,
     /// Whether no events are beside the packets.
     pub is_raw: bool,
-    /// Addresses that the tracer was told to look at; none: all.
+    /// Address filters of the tracer; none: everything was traced.
     pub filters: Vec<AddressFilter>,
 }
 

@@ -54,10 +54,10 @@ pub enum FilterAction {
     TraceStop,
 }
 
-/// Addresses that a tracer was told to look at.
+/// An address filter of a tracer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressFilter {
-    /// What they do.
+    /// What it does.
     pub action: FilterAction,
     /// The first; of a file the byte of it, else an address of the kernel.
     pub begin: u64,

@@ -72,8 +72,8 @@ pub(super) fn of_file(path: &Path) -> Option<String> {
     build_id
 }
 
-/// The content of a file that a build id was read of. Whoever writes to the file changes the time, which
-/// nobody can set back [inode(7), "ctime"].
+/// The content of a file that a build id was read of. Each write to the file
+/// changes the time, and no system call sets it [inode(7), "ctime"].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
     device: u64,

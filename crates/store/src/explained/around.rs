@@ -527,7 +527,7 @@ impl DerivedSink for Gathering<'_> {
 
     fn thread_state(&mut self, _: &Kinds, of: &ThreadStateInterval<Seen>) {
         let ThreadStateInterval { tid, begin, end, .. } = *of;
-        // Without switches a thread that was woken is ready until nobody knows when.
+        // Without switches the end of the interval after a wakeup is unknown.
         if end < self.begin || !self.facts.has_switches() {
             return;
         }

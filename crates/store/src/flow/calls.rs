@@ -364,8 +364,8 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
                 self.forget(places);
             }
             Event::Synced(_) => self.forget(places),
-            // A program that asks the kernel, which is not traced, goes on where it was. One that branches to
-            // code that is not traced is there until tracing begins again.
+            // After a system call into a kernel that is not traced, a program continues where it was. A
+            // branch to code that is not traced stays there until tracing begins again.
             Event::Disabled(Some(at)) => self.leave_filter(at),
             Event::Enabled(_) | Event::Disabled(None) | Event::Here(_) | Event::Packet(_) => {}
         }

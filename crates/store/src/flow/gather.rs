@@ -183,7 +183,7 @@ pub(crate) trait Gather: Observe {
     /// What follows is not the beginning of a thread.
     fn resumes(&mut self, traced: &Traced);
 
-    /// Hands on what is left.
+    /// Emits the remaining items.
     fn flush(&mut self);
 }
 
@@ -217,7 +217,7 @@ pub(crate) trait GatherPackets {
 
     fn is_enough(&self) -> bool;
 
-    /// Hands on what is left.
+    /// Emits the remaining items.
     fn flush(&mut self);
 }
 

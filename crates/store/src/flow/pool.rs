@@ -158,7 +158,7 @@ impl<T: Send, R: Send> Pool<T, R> {
         }
     }
 
-    /// What is left of the first job that was not taken is not wanted.
+    /// Discards the remaining output of the first job that was not taken.
     pub fn skip(&self) {
         let mut shared = self.lock();
         shared.head += 1;

@@ -39,7 +39,7 @@ pub struct CodeArgs {
 pub struct Hardware {
     buffers: Vec<Buffer>,
     clocks: Clocks,
-    /// Addresses that the tracer was told to look at.
+    /// Address filters of the tracer.
     filters: Vec<AddressFilter>,
     /// Code that was recorded with them.
     code: Vec<(u64, Vec<u8>)>,
