@@ -67,9 +67,44 @@ fn test_build() -> Outcome {
     simple(&arguments, "test-build", "tests do not build")
 }
 
+const TEST: [&str; 6] =
+    ["test", "--locked", "--workspace", "--no-fail-fast", "--", "--show-output"];
+
+/// Where more tests fail than this, none is run again: the load of the machine is not why.
+const TRIED_AGAIN_MAX: usize = 5;
+
+/// Many tests record this kernel, programs and clients with whatever else the machine does.
 fn test() -> Outcome {
-    let arguments = ["test", "--locked", "--workspace", "--no-fail-fast", "--", "--show-output"];
-    tests(&mut cargo(&arguments), "test")
+    let outcome = tests(&mut cargo(&TEST), "test");
+    let names: Vec<&str> =
+        outcome.failures.iter().filter_map(|failure| name_of_failure(failure)).collect();
+    // What is no test has no name.
+    if names.is_empty() || names.len() > TRIED_AGAIN_MAX || names.len() < outcome.failures.len() {
+        return outcome;
+    }
+    let alone = ["--exact", "--test-threads=1"];
+    let arguments: Vec<&str> = TEST.into_iter().chain(alone).chain(names).collect();
+    let again = tests(&mut cargo(&arguments), "test-alone");
+    after_retry(outcome, &again)
+}
+
+/// What a run found, with the results of its failed tests alone.
+fn after_retry(first: Outcome, alone: &Outcome) -> Outcome {
+    let failed_alone = |failure: &String| {
+        let name = name_of_failure(failure);
+        alone.failures.iter().any(|again| name_of_failure(again) == name)
+    };
+    let is_named = |failure: &String| name_of_failure(failure).is_some();
+    let run = alone.passed + alone.failures.len();
+    // Of one that was not run or is skipped alone nothing is known.
+    let is_known = run >= first.failures.len() && alone.failures.iter().all(is_named);
+    let is_failed = |failure: &String| !is_known || failed_alone(failure);
+    let (failures, unstable): (Vec<_>, Vec<_>) = first.failures.into_iter().partition(is_failed);
+    Outcome { passed: first.passed + unstable.len(), failures, unstable, ..first }
+}
+
+fn name_of_failure(failure: &str) -> Option<&str> {
+    failure.lines().next()?.strip_prefix("test ")
 }
 
 /// Random tests draw the same cases for the same sources, so that another run has the same result;
@@ -171,5 +206,21 @@ mod tests {
         assert_eq!(outcome.skipped, ["a::two: no babeltrace2 here"]);
         assert_eq!(outcome.failures.len(), 1);
         assert!(outcome.failures[0].contains("left != right"));
+    }
+
+    #[test]
+    fn what_fails_beside_others_alone_is_unstable_and_told() {
+        let run = |passed, failures: &[&str]| Outcome {
+            passed,
+            failures: failures.iter().map(|text| (*text).to_owned()).collect(),
+            ..Outcome::default()
+        };
+        let first = || run(7, &["test a::b\nlate", "test a\nwrong"]);
+        let outcome = after_retry(first(), &run(1, &["test a\nwrong again"]));
+        assert_eq!((outcome.passed, outcome.failures.len()), (8, 1));
+        assert_eq!(outcome.failures[0], "test a\nwrong");
+        assert_eq!(outcome.unstable, ["test a::b\nlate"]);
+        assert_eq!(after_retry(first(), &run(1, &["cargo test: no log"])).failures.len(), 2);
+        assert_eq!(after_retry(first(), &run(1, &[])).failures.len(), 2, "one was not run");
     }
 }

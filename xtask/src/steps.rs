@@ -24,6 +24,9 @@ pub struct Outcome {
     pub failures: Vec<String>,
     /// One reason for each that could not be run here.
     pub skipped: Vec<String>,
+    /// One text for each that failed beside others and passed alone: it is counted as passed, and has a
+    /// fault of its own or depends on what else runs.
+    pub unstable: Vec<String>,
 }
 
 impl Outcome {
@@ -56,6 +59,7 @@ impl Outcome {
         self.passed += other.passed;
         self.failures.extend(other.failures);
         self.skipped.extend(other.skipped);
+        self.unstable.extend(other.unstable);
     }
 
     fn counts(&self) -> String {
@@ -93,15 +97,20 @@ pub fn run(stages: &[Stage]) -> ExitCode {
             println!("  {reason}");
         }
     }
-    if !total.failures.is_empty() {
-        println!("\nfailed:");
-        for failure in &total.failures {
-            println!("  {}", failure.trim_end().replace('\n', "\n    "));
-        }
-    }
+    show("unstable: failed beside others, passed alone", &total.unstable);
+    show("failed", &total.failures);
     println!("\ntotal {:.1} s", begin.elapsed().as_secs_f64());
     println!("{}", total.counts());
     if total.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn show(title: &str, texts: &[String]) {
+    if !texts.is_empty() {
+        println!("\n{title}:");
+        for text in texts {
+            println!("  {}", text.trim_end().replace('\n', "\n    "));
+        }
+    }
 }
 
 fn run_one(step: &Step, is_alone: bool, total: &Mutex<Outcome>) {

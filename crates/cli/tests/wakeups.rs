@@ -44,12 +44,39 @@ pub struct Counted {
     /// Threads that a processor turned to and never from, or the other way round: the kernel of some
     /// virtual machines keeps switches of its idle thread for itself.
     torn: BTreeSet<i64>,
+    /// Threads some of whose events have no order.
+    unordered: BTreeSet<i64>,
+}
+
+/// Threads of which two processors say something in one nanosecond, from events in order of time:
+/// nobody knows which came first, and programs print them in different orders.
+pub fn of_one_time(events: impl IntoIterator<Item = (u64, i64, Vec<i64>)>) -> BTreeSet<i64> {
+    let (mut now, mut of_now) = (0, BTreeMap::new());
+    let mut found = BTreeSet::new();
+    for (time, cpu, tids) in events {
+        if time != now {
+            (now, of_now) = (time, BTreeMap::new());
+        }
+        let is_of_two = |tid: &i64| *of_now.entry(*tid).or_insert(cpu) != cpu;
+        found.extend(tids.into_iter().filter(is_of_two));
+    }
+    found.remove(&0);
+    found
 }
 
 impl Counted {
-    /// Without those of threads some of whose switches are missing.
-    fn without_torn(&self, mut pairs: BTreeMap<(By, i64), u64>) -> BTreeMap<(By, i64), u64> {
-        pairs.retain(|(_, wakee), _| !self.torn.contains(wakee));
+    /// Whether other programs may rightly have other numbers for a thread.
+    fn is_uncertain(&self, tid: i64) -> bool {
+        self.torn.contains(&tid) || self.unordered.contains(&tid)
+    }
+
+    fn has_uncertain(&self) -> bool {
+        !self.torn.is_empty() || !self.unordered.is_empty()
+    }
+
+    /// Those of threads that have certain numbers.
+    fn certain(&self, mut pairs: BTreeMap<(By, i64), u64>) -> BTreeMap<(By, i64), u64> {
+        pairs.retain(|(_, wakee), _| !self.is_uncertain(*wakee));
         pairs
     }
 
@@ -68,9 +95,18 @@ pub fn count(events: &[Printed]) -> Counted {
     let mut begun = BTreeSet::new();
     // Of LTTng, whose events say neither the thread nor the interrupt.
     let (mut on, mut depths): (BTreeMap<i64, i64>, BTreeMap<i64, u64>) = Default::default();
+    let one = |event: &Printed, name: &str| number(&event.line, name);
+    let either = |event: &Printed, names: [&str; 2]| names.iter().find_map(|name| one(event, name));
+    let tids = |event: &Printed| {
+        let names =
+            [[" tid = ", " pid="], [" prev_tid = ", " prev_pid="], [" next_tid = ", " next_pid="]];
+        names.into_iter().filter_map(|names| either(event, names)).collect()
+    };
+    counted.unordered =
+        of_one_time(events.iter().map(|event| (event.time, event.cpu, tids(event))));
     for event in events {
         let name = event.name.as_str();
-        let either = |names: [&str; 2]| names.iter().find_map(|name| number(&event.line, name));
+        let either = |names| either(event, names);
         if ["sched_waking", "sched_wakeup", "sched_wakeup_new"].contains(&name) {
             let Some(wakee) = either([" tid = ", " pid="]) else { panic!("{}", event.line) };
             if name == "sched_waking" {
@@ -133,8 +169,10 @@ pub fn compare(place: &Place, trace: &str, counted: &Counted, off: u64) -> Value
     assert_eq!(threads, counted.nanos.keys().copied().collect(), "{trace}");
     for row in rows {
         let tid = row["tid"].as_i64().expect("a thread");
-        if counted.torn.contains(&tid) {
-            println!("not compared: a switch of thread {tid} is missing");
+        if counted.is_uncertain(tid) {
+            println!(
+                "not compared: thread {tid}: a switch is missing, or two events have no order"
+            );
             continue;
         }
         let nanos = &counted.nanos[&tid];
@@ -272,8 +310,9 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         // perf does not print the flags; but never is a thread the waker that perf says was none.
         let (found, unknown) = pairs(&wakeups, &counted.torn);
         let all: u64 = counted.pairs.values().sum();
-        assert!(!counted.torn.is_empty() || found.values().sum::<u64>() + unknown == all);
-        for (pair, count) in found.iter().filter(|((by, _), _)| *by != By::Interrupt) {
+        assert!(counted.has_uncertain() || found.values().sum::<u64>() + unknown == all);
+        let certain = counted.certain(found);
+        for (pair, count) in certain.iter().filter(|((by, _), _)| *by != By::Interrupt) {
             assert!(counted.pairs.get(pair).is_some_and(|most| count <= most), "{pair:?}");
         }
         let rows = wakeups["latencies"].as_array().unwrap().iter();
@@ -281,11 +320,11 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         let lower: BTreeSet<i64> =
             rows.filter(is_lower).filter_map(|row| row["tid"].as_i64()).collect();
         let differ = lower.symmetric_difference(&counted.begun_before);
-        assert!(differ.copied().all(|tid| counted.torn.contains(&tid)), "{wakeups}");
+        assert!(differ.copied().all(|tid| counted.is_uncertain(tid)), "{wakeups}");
         // perf has no number of a thread that is gone already by the end of its own event.
         let gone = text.lines().filter(|line| line.contains(" -1 [")).count() as u64;
         let most = gone + counted.unknown_count();
-        assert!(!counted.torn.is_empty() || unknown <= most, "{unknown} {most}: {wakeups}");
+        assert!(counted.has_uncertain() || unknown <= most, "{unknown} {most}: {wakeups}");
     }
 }
 
@@ -350,8 +389,8 @@ fn wake_ups_of_trace_cmd_are_as_it_prints_them() {
     let unknown = counted.unknown_count();
     counted.pairs.retain(|(by, _), _| *by != By::Unknown);
     let (found, of_unknown) = pairs(&wakeups, &counted.torn);
-    assert_eq!(counted.without_torn(found), counted.without_torn(counted.pairs.clone()));
-    assert!(!counted.torn.is_empty() || of_unknown == unknown, "{of_unknown} {unknown}");
+    assert_eq!(counted.certain(found), counted.certain(counted.pairs.clone()));
+    assert!(counted.has_uncertain() || of_unknown == unknown, "{of_unknown} {unknown}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::printed::{Event, number};
+use crate::wakeups::of_one_time;
 
 /// How often, and how many nanoseconds altogether.
 pub type Times = (u64, u64);
@@ -44,9 +45,15 @@ pub fn threads(events: &[Event]) -> Vec<Option<i64>> {
 }
 
 /// Threads a switch of which is missing: a processor turned to them and never from, or the other way
-/// round; and the processors where that happened.
+/// round; and the processors where that happened. With them those of which two processors say
+/// something in one nanosecond.
 pub fn torn(events: &[Event]) -> (BTreeSet<i64>, BTreeSet<i64>) {
-    let (mut threads, mut cpus, mut on) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    let tids = |event: &Event| match switch(event) {
+        Some((from, to)) => vec![from, to],
+        None => event.either(&["tid", "pid"]).into_iter().collect(),
+    };
+    let mut threads = of_one_time(events.iter().map(|event| (event.time, event.cpu, tids(event))));
+    let (mut cpus, mut on) = (BTreeSet::new(), BTreeMap::new());
     for event in events {
         if let Some((from, to)) = switch(event)
             && let Some(before) = on.insert(event.cpu, to).filter(|before| *before != from)
