@@ -2,7 +2,7 @@
 //! `lat keep`: windows of time around injected spikes, whole and cut to the millisecond.
 
 use crate::place::Place;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
@@ -239,5 +239,34 @@ fn chunks_are_whole_recordings_that_together_hold_everything() {
         if chunks_at_most == u64::MAX {
             assert_eq!(totals["events"], events);
         }
+    }
+}
+
+/// Events that were off, and filters, stand in the report of each window and chunk: it is opened alone, too.
+#[test]
+fn a_window_and_a_chunk_know_what_was_not_recorded() {
+    let place = Place::new();
+    // Few enough that none is lost, which would be another reason for the same marks.
+    let program = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1500", "status=none"];
+    let some = ["--with", "io", "--disable", "io:READ", "--filter", "io:WRITE: count < 0"];
+    let run = |words: &[&str]| {
+        let output = place.lat(&[words, &some, &["--"], &program].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(&["record", "-q", "-o", "whole"]);
+    run(&["record", "-q", "-o", "chunks", "--chunk-size", "16K", "--packet", "4K"]);
+    let when = ["--when", "event(io:READ_DONE)", "--before", "1s", "--after", "10ms"];
+    run(&[&["keep", "-q", "-o", "windows"], &when[..]].concat());
+    let parts = ["chunks/chunk-000001", "windows/spike-0001"];
+    for part in ["whole", "chunks"].into_iter().chain(parts) {
+        let stats = place.json(&["stats", part, "--section", "events,spans", "--json"]);
+        let quality = json!({ "sums": "lower_bound", "values": "unknown" });
+        assert_eq!(stats["quality"], quality, "{part}: {stats:#}");
+        let report = place.report(part);
+        assert_eq!(report["totals"]["lost"]["total"], 0, "{part}");
+        let area = &report["areas"][0];
+        let disabled = area["disabled"].as_array().expect("a list");
+        assert!(disabled.contains(&"io:READ".into()), "{part}: {area:#}");
+        assert_eq!(area["filters"], json!(["io:WRITE: count < 0"]), "{part}: {area:#}");
     }
 }

@@ -34,17 +34,50 @@ impl LiveArea {
         )
     }
 
+    /// What the report says of it by now; which events were on, as far as [`LiveArea::note_enabled`] has
+    /// seen.
+    pub(super) fn describe(&self) -> report::Area {
+        let view = self.view();
+        let mode = view.load_u32(header::RING_MODE, Load::Relaxed).unwrap_or(0);
+        let off = self.registered.iter().map(|entry| self.enabled.off(&entry.schema));
+        let (mut disabled, mut disabled_in_part) = (Vec::new(), Vec::new());
+        for [whole, part] in off {
+            disabled.extend(whole);
+            disabled_in_part.extend(part);
+        }
+        report::Area {
+            area_id: format!("{:016x}", self.header.area_id),
+            ring_kind: match self.geometry.kind() {
+                RingKind::PerCpu => "per-cpu".to_owned(),
+                RingKind::PerThread => "per-thread".to_owned(),
+            },
+            mode: match RingMode::from_word(mode) {
+                RingMode::Discard => "discard".to_owned(),
+                RingMode::Overwrite => "overwrite".to_owned(),
+            },
+            packet_bytes: self.geometry.packet_bytes(),
+            packets_per_ring: self.geometry.packets_per_ring(),
+            lost_no_ring: self.lost_no_ring,
+            lost_schemas: view.load_u64(header::LOST_SCHEMAS, Load::Relaxed).unwrap_or(0),
+            schemas: self.registered.iter().map(|entry| entry.schema.name.clone()).collect(),
+            filters: self.filters.used().map(Filter::to_string).collect(),
+            left_out: self.sieve.left_out(),
+            left_out_of_threads: self.sieve.left_out_of_threads(),
+            disabled,
+            disabled_in_part,
+            output: None,
+        }
+    }
+
     /// Hands the area's sums to the recording and unmaps it.
     pub(super) fn finish(mut self, recording: &mut Recording) {
         self.note_enabled();
-        let view = self.view();
-        let word = |offset| view.load_u32(offset, Load::Relaxed).unwrap_or(0);
-        let mode = RingMode::from_word(word(header::RING_MODE));
-        let lost_schemas = view.load_u64(header::LOST_SCHEMAS, Load::Relaxed).unwrap_or(0);
-        if lost_schemas != 0 {
-            recording.problem(self.full_tables(lost_schemas));
+        let mut area = self.describe();
+        if area.lost_schemas != 0 {
+            recording.problem(self.full_tables(area.lost_schemas));
         }
-        let lost_processes = word(header::LOST_PROCESSES);
+        let lost_processes =
+            self.view().load_u32(header::LOST_PROCESSES, Load::Relaxed).unwrap_or(0);
         if lost_processes != 0 {
             recording.problem(format!(
                 "The names of {lost_processes} processes that pid={} forked are missing where they \
@@ -53,35 +86,8 @@ impl LiveArea {
                 abi::PROCESS_COUNT
             ));
         }
-        let area_id = format!("{:016x}", self.header.area_id);
-        let off = self.registered.iter().map(|entry| self.enabled.off(&entry.schema));
-        let (mut disabled, mut disabled_in_part) = (Vec::new(), Vec::new());
-        for [whole, part] in off {
-            disabled.extend(whole);
-            disabled_in_part.extend(part);
-        }
-        let area = report::Area {
-            area_id: area_id.clone(),
-            ring_kind: match self.geometry.kind() {
-                RingKind::PerCpu => "per-cpu".to_owned(),
-                RingKind::PerThread => "per-thread".to_owned(),
-            },
-            mode: match mode {
-                RingMode::Discard => "discard".to_owned(),
-                RingMode::Overwrite => "overwrite".to_owned(),
-            },
-            packet_bytes: self.geometry.packet_bytes(),
-            packets_per_ring: self.geometry.packets_per_ring(),
-            lost_no_ring: self.lost_no_ring,
-            lost_schemas,
-            schemas: self.registered.iter().map(|entry| entry.schema.name.clone()).collect(),
-            filters: self.filters.used().map(Filter::to_string).collect(),
-            left_out: self.sieve.left_out(),
-            left_out_of_threads: self.sieve.left_out_of_threads(),
-            disabled,
-            disabled_in_part,
-            output: self.writer.and_then(|writer| recording.writer_path(writer)),
-        };
+        area.output = self.writer.and_then(|writer| recording.writer_path(writer));
+        let area_id = area.area_id.clone();
         let per_cpu = self.geometry.kind() == RingKind::PerCpu;
         let (rings, processes, unreadable) = (self.rings, self.processes, self.unreadable);
         let registered = self.registered;

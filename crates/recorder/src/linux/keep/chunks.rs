@@ -6,16 +6,14 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::super::area::LiveArea;
 use super::super::recording::Recording;
 use super::feed::Feed;
 use super::part::Part;
-use super::reasons;
+use super::{Traced, reasons};
 use crate::keep::split;
 use crate::options::ChunkOptions;
-use crate::report::{KeptWindow, Process};
-
-/// Processes that are remembered after their end.
-const GONE_MAX: usize = 1024;
+use crate::report::KeptWindow;
 
 /// See the module's description.
 pub(in super::super) struct Chunks {
@@ -23,12 +21,14 @@ pub(in super::super) struct Chunks {
     root: PathBuf,
     part: Option<Part>,
     began: Instant,
+    /// When the rings were flushed last: what comes between two flushes is from then on.
+    last_flush: Instant,
     /// Clock at the flush that the last chunk ended with: nothing in the next one is older.
     flushed_at: u64,
     feed: Feed,
     chunks: u64,
     on_disk: VecDeque<String>,
-    gone: Vec<Process>,
+    gone: Traced,
     /// No more can be written.
     has_failed: bool,
 }
@@ -40,11 +40,12 @@ impl Chunks {
             root: main.output.root().to_owned(),
             part: None,
             began: Instant::now(),
+            last_flush: Instant::now(),
             flushed_at: 0,
             feed: Feed::default(),
             chunks: 0,
             on_disk: VecDeque::new(),
-            gone: Vec::new(),
+            gone: Traced::default(),
             has_failed: false,
         }
     }
@@ -57,11 +58,9 @@ impl Chunks {
             || self.options.time.is_some_and(over_time)
     }
 
-    /// Remembers processes that are gone.
-    pub(in super::super) fn gone(&mut self, processes: Vec<Process>) {
-        self.gone.extend(processes);
-        let extra = self.gone.len().saturating_sub(GONE_MAX);
-        self.gone.drain(..extra);
+    /// Remembers an area that goes.
+    pub(in super::super) fn gone(&mut self, area: &LiveArea) {
+        self.gone.remember(area);
     }
 
     /// Writes a packet that was sealed; false if it could not be.
@@ -89,7 +88,7 @@ impl Chunks {
             continues: self.chunks > 1,
             ..KeptWindow::default()
         };
-        self.began = Instant::now();
+        self.began = self.last_flush;
         // A packet may begin a little before the one that came first.
         match Part::new(main, &self.root.join(&name), (0, u64::MAX), u64::MAX, window) {
             Ok(mut part) => {
@@ -112,10 +111,12 @@ impl Chunks {
     pub(in super::super) fn step(
         &mut self,
         main: &mut Recording,
-        processes: &dyn Fn() -> Vec<Process>,
+        traced: &dyn Fn() -> Traced,
         (flushed_at, is_last): (u64, bool),
     ) {
-        if !is_last && !self.is_full() {
+        let is_over = is_last || self.is_full();
+        self.last_flush = Instant::now();
+        if !is_over {
             return;
         }
         self.flushed_at = flushed_at;
@@ -127,8 +128,8 @@ impl Chunks {
         let Some(mut part) = self.part.take() else { return };
         part.window.to_ns = reasons::utc(main, main.now());
         part.recording.gaps.clone_from(&main.gaps);
-        let mut all = processes();
-        all.append(&mut self.gone);
+        let mut all = traced();
+        all.append(std::mem::take(&mut self.gone));
         match part.finish(all) {
             Ok((_, report)) => report.problems.into_iter().for_each(|text| main.problem(text)),
             Err(error) => main.problem(error.to_string()),

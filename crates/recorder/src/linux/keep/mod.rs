@@ -12,6 +12,7 @@ mod introductions;
 mod names;
 mod part;
 pub(super) mod reasons;
+mod traced;
 mod writer;
 
 use std::os::unix::fs::DirBuilderExt as _;
@@ -22,8 +23,10 @@ use lateralis_ring::RingKind;
 pub(super) use chunks::Chunks;
 pub(super) use introductions::Introduced;
 use part::Part;
+pub(super) use traced::Traced;
 pub(super) use writer::Writer;
 
+use super::area::LiveArea;
 use super::output::replace;
 use super::recording::Recording;
 use super::rules::{Judged, Rules, texts};
@@ -31,14 +34,12 @@ use crate::condition::{Firing, SpanEnd};
 use crate::error::Error;
 use crate::keep::{Next, Plans, Retention, Windows, split};
 use crate::options::KeepOptions;
-use crate::report::{KEPT_VERSION, KeptList, KeptReason, KeptWindow, Process};
+use crate::report::{KEPT_VERSION, KeptList, KeptReason, KeptWindow};
 
 /// Most reasons told of a window.
 const REASONS_MAX: usize = 100;
 /// Most windows in the list.
 const LIST_MAX: usize = 10_000;
-/// Most processes that are remembered after their end.
-const GONE_MAX: usize = 1024;
 /// Packets are kept this much longer than needed: a moment may be known only some steps later.
 const SPARE_NS: u64 = 1_000_000_000;
 
@@ -68,7 +69,7 @@ pub(super) struct Keeper {
     parts: u64,
     /// Bytes of finished windows on disk.
     disk_bytes: u64,
-    gone: Vec<Process>,
+    gone: Traced,
     /// Clock at the beginning.
     start: u64,
     /// Stream class of what windows say about threads that were there before.
@@ -83,8 +84,8 @@ pub(super) struct StepFacts<'a> {
     pub(super) judged: &'a Judged,
     /// By which rules.
     pub(super) rules: &'a mut Rules,
-    /// Processes that are traced now.
-    pub(super) processes: &'a dyn Fn() -> Vec<Process>,
+    /// What is traced now.
+    pub(super) traced: &'a dyn Fn() -> Traced,
     /// It is the last: all that was written was read.
     pub(super) is_last: bool,
 }
@@ -126,7 +127,7 @@ impl Keeper {
             list,
             parts: 0,
             disk_bytes: 0,
-            gone: Vec::new(),
+            gone: Traced::default(),
             start: rules.start(),
             names_class: main.classes.assign(RingKind::PerThread, &[], None),
             horizon: before.saturating_add(ticks(SPARE_NS)),
@@ -145,11 +146,9 @@ impl Keeper {
         self.retention.push(name, header, records);
     }
 
-    /// Remembers processes that are gone.
-    pub(super) fn gone(&mut self, processes: Vec<Process>) {
-        self.gone.extend(processes);
-        let extra = self.gone.len().saturating_sub(GONE_MAX);
-        self.gone.drain(..extra);
+    /// Remembers an area that goes.
+    pub(super) fn gone(&mut self, area: &LiveArea) {
+        self.gone.remember(area);
     }
 
     /// Writes what has to be kept. Context: all rings were read, and what happened was judged.
@@ -275,9 +274,9 @@ impl Keeper {
         let Some(mut part) = self.part.take() else { return };
         let until = (u64::MAX, true);
         part.write(&self.retention, &main.classes, &mut self.plans, until);
-        let mut processes = (facts.processes)();
-        processes.extend(self.gone.iter().cloned());
-        match part.finish_window(&self.retention, processes) {
+        let mut traced = (facts.traced)();
+        traced.append(self.gone.clone());
+        match part.finish_window(&self.retention, traced) {
             Ok((window, report)) => {
                 self.disk_bytes = self.disk_bytes.saturating_add(window.bytes);
                 report.problems.into_iter().for_each(|problem| main.problem(problem));

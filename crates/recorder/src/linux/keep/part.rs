@@ -9,11 +9,12 @@ use lateralis_ring::{LossCounts, RingKind};
 use super::super::output::Output;
 use super::super::recording::{FinishedArea, Recording, StreamTarget};
 use super::super::stream_report::{count_events, stream_report};
+use super::Traced;
 use crate::classes::{ClassTable, RegisteredSchema};
 use crate::clock::ClockModel;
 use crate::error::Error;
 use crate::keep::{Held, Plans, Retention, cut};
-use crate::report::{self, KeptWindow, Process, Report};
+use crate::report::{self, KeptWindow, Report};
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext};
 
 struct PartStream {
@@ -34,8 +35,6 @@ pub(super) struct Part {
     pub(super) recording: Recording,
     /// What the stream of names comes to, once the clock is known.
     pub(super) names: Option<NamesReport>,
-    /// What areas say of themselves that were recorded into it alone.
-    pub(super) areas: Vec<report::Area>,
     streams: HashMap<u64, PartStream>,
     buffer: Vec<u8>,
     pub(super) from: u64,
@@ -63,7 +62,6 @@ impl Part {
         Ok(Part {
             recording,
             names: None,
-            areas: Vec::new(),
             streams: HashMap::new(),
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             from,
@@ -176,18 +174,18 @@ impl Part {
     pub(super) fn finish_window(
         mut self,
         kept: &Retention,
-        processes: Vec<Process>,
+        traced: Traced,
     ) -> Result<(KeptWindow, Report), Error> {
         let forgotten = kept.forgotten_packets() - self.forgotten_at_start;
         if forgotten != 0 && kept.forgotten_until() > self.from {
             let missing = "memory had no room for all until it was written: --memory";
             self.window.short.push(missing.to_owned());
         }
-        self.finish(processes)
+        self.finish(traced)
     }
 
     /// The same of one that is no window of a retention.
-    pub(super) fn finish(mut self, processes: Vec<Process>) -> Result<(KeptWindow, Report), Error> {
+    pub(super) fn finish(mut self, traced: Traced) -> Result<(KeptWindow, Report), Error> {
         if let Some(model) = self.recording.clock_model() {
             self.window.first_event_ns = self.events.map(|(first, _)| model.utc_ns(first));
             self.window.last_event_ns = self.events.map(|(_, last)| model.utc_ns(last));
@@ -203,7 +201,8 @@ impl Part {
         if self.recording.origin == report::Origin::Snapshot {
             self.recording.kept = Some(self.window.clone());
         }
-        for area in std::mem::take(&mut self.areas) {
+        let Traced { processes, areas } = traced;
+        for area in areas {
             let finished = FinishedArea { area: Some(area), ..FinishedArea::default() };
             self.recording.finish_area(Box::new(move |_| finished));
         }

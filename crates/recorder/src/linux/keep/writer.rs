@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::live::LiveServer;
 use super::super::recording::Recording;
+use super::Traced;
 use super::feed::Feed;
 use super::part::Part;
 use crate::error::Error;
@@ -19,8 +20,7 @@ pub(in super::super) struct Writer {
     asked: PathBuf,
     part: Part,
     feed: Feed,
-    areas: Vec<Area>,
-    processes: Vec<Process>,
+    traced: Traced,
     /// It could not be written; it was said why.
     has_failed: bool,
 }
@@ -48,9 +48,8 @@ impl Writer {
         let live = live.map(|live| LiveServer::start(live, uuid, Some(root))).transpose()?;
         part.recording.output.set_live(live, true);
         part.recording.write_metadata_if_due()?;
-        let (areas, processes) = (Vec::new(), Vec::new());
-        let asked = asked.to_owned();
-        Ok(Writer { asked, part, feed: Feed::default(), areas, processes, has_failed: false })
+        let (asked, feed, traced) = (asked.to_owned(), Feed::default(), Traced::default());
+        Ok(Writer { asked, part, feed, traced, has_failed: false })
     }
 
     pub(in super::super) fn asked(&self) -> &Path {
@@ -93,16 +92,15 @@ impl Writer {
 
     /// Takes what an area says of itself.
     pub(in super::super) fn leave(&mut self, area: &Area, processes: &[Process]) {
-        self.areas.push(Area { output: None, ..area.clone() });
-        self.processes.extend(processes.iter().cloned());
+        self.traced.areas.push(Area { output: None, ..area.clone() });
+        self.traced.processes.extend(processes.iter().cloned());
     }
 
     /// Ends it.
     pub(in super::super) fn finish(mut self, main: &Recording) -> Result<PolicyOutput, Error> {
         self.part.recording.command = main.command.clone();
-        self.part.areas = self.areas;
         let path = self.part.recording.output.root().display().to_string();
-        let (_, report) = self.part.finish(self.processes)?;
+        let (_, report) = self.part.finish(self.traced)?;
         Ok(PolicyOutput { path, complete: report.complete, totals: report.totals })
     }
 }
