@@ -3,7 +3,7 @@
 
 use crate::commands::{
     clean, completions, control, convert, demo, diff, doctor, flow, info, keep, list, live, man,
-    path, pleco, policy, print, record, run_script, sql, stats, table, tracepoints, view, xml,
+    path, pleco, policy, print, record, run_script, sql, stats, table, top, tracepoints, view, xml,
 };
 use crate::error::CliError;
 use crate::inputs::TRACES;
@@ -42,6 +42,8 @@ pub enum Command {
     Keep(Box<keep::KeepArgs>),
     /// Record for others who follow while it happens: a live stream, or dumps as of bfscope
     Live(Box<live::LiveArgs>),
+    /// Show what a program does now: counts, rates and durations of the last seconds, without a recording
+    Top(Box<top::TopArgs>),
     /// Show programs that can be traced now, and their events
     List(list::ListArgs),
     /// Remove what ended programs and recorders left in memory
@@ -181,7 +183,7 @@ fn end(words: &[OsString], error: clap::Error) -> ! {
 }
 
 /// Commands that start a program: all words from its name on are its own.
-const LAUNCHERS: [&str; 3] = ["record", "keep", "live"];
+const LAUNCHERS: [&str; 4] = ["record", "keep", "live", "top"];
 
 /// Puts `--` in front of the program's name where it was left out.
 fn with_separator(mut words: Vec<OsString>) -> Vec<OsString> {
@@ -302,6 +304,7 @@ mod tests {
             ("lat live 127.0.0.1:0 ls -a", "lat live 127.0.0.1:0 -- ls -a"),
             ("lat live - --bfscope 6666 ls", "lat live - --bfscope 6666 -- ls"),
             ("lat live 127.0.0.1:0 -- ls", "lat live 127.0.0.1:0 -- ls"),
+            ("lat top --every 1s ls -a", "lat top --every 1s -- ls -a"),
             ("lat live nonsense -- ls", "lat live nonsense -- ls"),
             ("lat print x", "lat print x"),
             ("lat", "lat"),

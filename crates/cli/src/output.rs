@@ -144,6 +144,23 @@ pub fn print(page: &Page) -> Result<(), CliError> {
     print_bytes(page.text.as_bytes())
 }
 
+/// Shows a page in place of the last one: on a terminal as much of it as fits, else all, and an empty line.
+///
+/// Errors: as [`print`].
+pub fn replace_screen(page: &Page) -> Result<(), CliError> {
+    let rows = is_terminal()
+        .then(|| rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok())
+        .flatten()
+        .map(|size| usize::from(size.ws_row).max(2) - 1);
+    let Some(rows) = rows else {
+        return print_bytes(format!("{}\n", page.text).as_bytes());
+    };
+    let shown: String = page.text.split_inclusive('\n').take(rows).collect();
+    // Cursor to the first place, then each line to its end, then the rest: nothing flickers.
+    let lines = shown.replace('\n', "\x1b[K\n");
+    print_bytes(format!("\x1b[H{lines}\x1b[J").as_bytes())
+}
+
 /// Writes bytes that are `lat`'s own to standard output: scripts, manual pages, generated documents.
 ///
 /// Errors: as [`print`].
@@ -259,6 +276,13 @@ pub fn print_json_members<T: Serialize>(
     members: &std::collections::BTreeMap<String, T>,
 ) -> Result<(), CliError> {
     print_versioned_json(&VersionedMembers(members))
+}
+
+/// The same as one line.
+pub fn print_json_members_line<T: Serialize>(
+    members: &std::collections::BTreeMap<String, T>,
+) -> Result<(), CliError> {
+    print_json_line(&VersionedMembers(members))
 }
 
 /// Members with their version in front.

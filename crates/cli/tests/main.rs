@@ -59,6 +59,7 @@ mod stacks;
 mod stats;
 mod tables;
 mod thread_states;
+mod top;
 mod tracepoints;
 mod triggers;
 mod view;

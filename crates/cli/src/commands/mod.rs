@@ -28,6 +28,7 @@ mod serial;
 pub mod sql;
 pub mod stats;
 pub mod table;
+pub mod top;
 pub mod tracepoints;
 pub mod view;
 pub mod xml;
@@ -43,6 +44,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Record(args)) => record::run(*args),
         Some(Command::Keep(args)) => keep::run(*args),
         Some(Command::Live(args)) => live::run(*args),
+        Some(Command::Top(args)) => top::run(*args),
         Some(Command::List(args)) => list::run(args),
         Some(Command::Clean(args)) => clean::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),

@@ -16,7 +16,7 @@ pub(super) mod mark;
 mod memory;
 mod messages;
 mod network;
-mod page;
+pub(super) mod page;
 mod rates;
 mod running;
 pub(super) mod sections;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat top`: what happens now, again and again, without a recording.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use lateralis_files::TemporaryFolder;
+use lateralis_recorder::{ChunkOptions, RecordOptions};
+use lateralis_store::Recording;
+use lateralis_traces::OpenOptions;
+use lateralis_units::Nanos;
+use rustix::process::{Signal, getpid, kill_process};
+use serde_json::json;
+
+use crate::commands::record::{self, Mode, RecordArgs};
+use crate::commands::stats::gather::Statistics;
+use crate::commands::stats::page::{self, Section};
+use crate::commands::stats::sections::{self, Asked};
+use crate::date;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::following::is_complete;
+use crate::memory;
+use crate::output::{self, Page};
+use crate::selection::{SelectArgs, Selection};
+use crate::values;
+
+/// Disk for the events of one `--every`.
+const CHUNK_BYTES: u64 = 64 << 20;
+/// Chunks that are kept behind those that are counted, so that none goes away while it is read.
+const SPARE_CHUNKS: u64 = 2;
+/// Chunks that are counted at most: each is a folder.
+const CHUNKS_MAX: u64 = 1000;
+/// The shortest `--every`: below, `lat` itself is most of what is seen.
+const EVERY_MIN: Duration = Duration::from_millis(100);
+
+/// What is shown where nothing is chosen: the sections that change, those of the tracer's own events first.
+const SECTIONS: [Section; 8] = [
+    Section::Spans,
+    Section::Messages,
+    Section::States,
+    Section::Counters,
+    Section::Threads,
+    Section::Calls,
+    Section::Events,
+    Section::Losses,
+];
+
+/// Options of `lat top`.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "lat top [OPTIONS] [--] [CMD]...",
+    mut_arg("output", |argument| argument.hide(true)),
+    mut_arg("chunk_size", |argument| argument.hide(true)),
+    mut_arg("chunk_time", |argument| argument.hide(true)),
+    mut_arg("keep_chunks", |argument| argument.hide(true)),
+    mut_arg("max_size", |argument| argument.hide(true)),
+    mut_arg("mode", |argument| argument.hide(true)),
+    mut_arg("ctf2", |argument| argument.hide(true)),
+    mut_arg("live", |argument| argument.hide(true)),
+    mut_arg("connect", |argument| argument.hide(true)),
+    mut_arg("serial", |argument| argument.hide(true)),
+    mut_arg("sim", |argument| argument.hide(true)),
+    mut_arg("json", |argument| argument.help("Print a line of JSON for each interval, as lat stats --json")),
+    after_help = "Examples:
+  lat top --attach redis-server           counts, rates and durations of a running program
+  lat top --with mutex,io -- ./server     of a program that nobody instrumented
+  sudo lat top --system --section threads,calls,wakeups
+                                          of the whole machine
+  lat top --every 200ms --over 2s --attach 1234
+  lat top --json --duration 10s --attach 1234 | jq '.spans[] | {name, p99_ns}'
+
+The numbers are those of lat stats over the last --over. Nothing is kept: the events of that time are in
+a temporary folder, 64 MiB at most for each --every. A span that lasts longer than --over is not seen
+whole. With CMD the numbers are on standard error, and the program's output stays as it is."
+)]
+pub struct TopArgs {
+    /// Time between two looks
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::parse_time)]
+    pub every: Duration,
+    /// Time that the numbers are about: the last so long
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::parse_time)]
+    pub over: Duration,
+    /// Only these parts of the page, or of the JSON
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    pub section: Vec<Section>,
+    /// Rows of a list before it is cut short
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pub top: usize,
+    #[command(flatten)]
+    pub record: RecordArgs,
+}
+
+/// Shows until the program has ended, or Ctrl-C.
+pub fn run(mut args: TopArgs) -> Result<ExitStatus, CliError> {
+    let is_json = std::mem::take(&mut args.record.json);
+    let options = options(&args)?;
+    let folder = TemporaryFolder::new("lat-top-").map_err(|cause| {
+        CliError::at_path("cannot make a folder", &std::env::temp_dir(), &cause)
+    })?;
+    let output = folder.path().join("now");
+    args.record.quiet = true;
+    let form = match (is_json, args.record.command.is_empty()) {
+        (true, _) => Form::Json,
+        (false, true) => Form::Screen,
+        (false, false) => Form::BesideOutput,
+    };
+    let (sections, every) = (args.section, args.every);
+    let shown = Shown { root: output.clone(), over: args.over, sections, rows: args.top, form };
+    let options = RecordOptions { output, ..options };
+    let mut looking = None;
+    let status = record::run_with(&args.record, options, &mut |record, session| {
+        record::rules::observe(record, session);
+        looking = Some(Looking::begin(shown.clone(), every));
+        Ok(())
+    });
+    let looked = looking.map_or(Ok(()), Looking::end);
+    let status = status?;
+    looked?;
+    // What came since; also of a program that ended before the first look.
+    shown.look()?;
+    Ok(status)
+}
+
+fn options(args: &TopArgs) -> Result<RecordOptions, CliError> {
+    let record = &args.record;
+    let is_in_chunks = record.chunk_size.is_some() || record.chunk_time.is_some();
+    let nothing_kept = "nothing is kept: use lat record";
+    let not_here = [
+        (record.output.is_some(), "--output", nothing_kept),
+        (is_in_chunks || record.keep_chunks.is_some(), "--chunk-size, --chunk-time", nothing_kept),
+        (record.max_size.is_some(), "--max-size", nothing_kept),
+        (record.connect.is_some(), "--connect", "run lat top where the program is"),
+        (record.serial.is_some(), "--serial", "use lat record --serial, and lat stats"),
+        (record.sim, "--sim", "use lat record --sim"),
+        (record.live.is_some(), "--live", "use lat live"),
+        (record.policy.is_some(), "--policy", "its recordings are elsewhere: use --program"),
+        (
+            record.mode == Mode::Overwrite,
+            "--mode overwrite",
+            "such rings are read at the end only: leave it out",
+        ),
+    ];
+    if let Some((_, option, advice)) = not_here.into_iter().find(|(is_given, ..)| *is_given) {
+        return Err(CliError::new(
+            "cannot look at what happens now with this option",
+            option,
+            advice,
+        ));
+    }
+    if args.every < EVERY_MIN {
+        let advice = format!("give at least {}", values::time(EVERY_MIN.as_nanos() as u64));
+        return Err(CliError::new("cannot look so often", "--every", advice));
+    }
+    let counted = args.over.as_nanos().div_ceil(args.every.as_nanos());
+    if counted == 0 || counted > u128::from(CHUNKS_MAX) {
+        let advice = format!("give at least --every, and at most {CHUNKS_MAX} times that");
+        return Err(CliError::new("cannot count over this time", "--over", advice));
+    }
+    let mut options = record::options(record)?;
+    options.flush_period = options.flush_period.min(args.every);
+    options.chunks = Some(ChunkOptions {
+        bytes: Some(CHUNK_BYTES),
+        // So that the flush after --every ends it, however exactly that comes.
+        time: Some(args.every.mul_f64(0.75)),
+        chunks_max: Some(counted as u64 + SPARE_CHUNKS),
+    });
+    Ok(options)
+}
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// On the whole screen of a terminal, else page by page.
+    Screen,
+    /// On standard error: standard output is the program's.
+    BesideOutput,
+    /// A line for each look.
+    Json,
+}
+
+/// What is shown.
+#[derive(Debug, Clone)]
+struct Shown {
+    /// Where the chunks are.
+    root: PathBuf,
+    over: Duration,
+    sections: Vec<Section>,
+    rows: usize,
+    form: Form,
+}
+
+impl Shown {
+    /// Shows the last events.
+    ///
+    /// Errors: nobody reads it.
+    fn look(&self) -> Result<(), CliError> {
+        let chunks = self.chunks();
+        let options = OpenOptions { memory_bytes: memory::share(), ..OpenOptions::default() };
+        let opened = (!chunks.is_empty()).then(|| Recording::open_all(&chunks, &options));
+        match (opened.transpose(), self.form) {
+            (Ok(Some(recording)), Form::Json) => self.json(&recording),
+            (Ok(Some(recording)), _) => self.page(&recording),
+            (Ok(None), Form::Json) => output::print_json_line(&json!({
+                "version": output::JSON_VERSION,
+                "at_ns": now().0,
+                "events_total": 0,
+            })),
+            (Ok(None), _) => {
+                let mut page = self.title();
+                line!(page, "no events");
+                self.print(&page)
+            }
+            (Err(error), _) => {
+                tell!("warning: {error}");
+                Ok(())
+            }
+        }
+    }
+
+    /// The chunks of the last [`Shown::over`], oldest first; not the one that is being written.
+    fn chunks(&self) -> Vec<PathBuf> {
+        let since = SystemTime::now().checked_sub(self.over).unwrap_or(UNIX_EPOCH);
+        let is_recent = |path: &PathBuf| {
+            let ended = path.join("report.json").metadata().and_then(|about| about.modified());
+            ended.is_ok_and(|ended| ended >= since) && is_complete(path) == Some(true)
+        };
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let mut chunks: Vec<PathBuf> =
+            entries.map(|entry| entry.path()).filter(is_recent).collect();
+        chunks.sort_unstable();
+        chunks
+    }
+
+    fn statistics(
+        &self,
+        recording: &Recording,
+        sections: &[Section],
+    ) -> Result<Statistics, CliError> {
+        let selection = Selection::new(&SelectArgs::default(), recording, true)?;
+        let asked = Asked::of(sections, self.form == Form::Json);
+        Ok(Statistics::of(recording, &selection, asked))
+    }
+
+    fn json(&self, recording: &Recording) -> Result<(), CliError> {
+        let statistics = self.statistics(recording, &self.sections)?;
+        let mut members = sections::keep(statistics.members(recording), &self.sections);
+        // That of a folder that is gone soon.
+        members.remove("trace");
+        members.insert("at_ns".to_owned(), json!(now().0).into());
+        output::print_json_members_line(&members)
+    }
+
+    fn page(&self, recording: &Recording) -> Result<(), CliError> {
+        let sections = if self.sections.is_empty() { &SECTIONS[..] } else { &self.sections };
+        let statistics = self.statistics(recording, sections)?;
+        let mut page = self.title();
+        page.page(&page::render(recording, &statistics, sections, self.rows));
+        self.print(&page)
+    }
+
+    fn title(&self) -> Page {
+        let over = values::time(u64::try_from(self.over.as_nanos()).unwrap_or(u64::MAX));
+        let now = date::text(now());
+        // Whole seconds are enough to see that it goes on.
+        let now = now.split('.').next().unwrap_or_default();
+        Page::of_line(format_args!("{now} UTC, the last {over}"))
+    }
+
+    fn print(&self, page: &Page) -> Result<(), CliError> {
+        match self.form {
+            Form::BesideOutput => output::tell(page),
+            _ => output::replace_screen(page)?,
+        }
+        Ok(())
+    }
+}
+
+fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Who looks again and again, while this thread records.
+struct Looking {
+    stop: Sender<()>,
+    thread: JoinHandle<Result<(), CliError>>,
+}
+
+impl Looking {
+    fn begin(shown: Shown, every: Duration) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                if let Err(error) = shown.look() {
+                    // Nobody reads it any more: as if that one had pressed Ctrl-C.
+                    let _ = kill_process(getpid(), Signal::INT);
+                    return Err(error);
+                }
+            }
+            Ok(())
+        });
+        Self { stop, thread }
+    }
+
+    /// Errors: nobody reads what it shows.
+    fn end(self) -> Result<(), CliError> {
+        drop(self.stop);
+        self.thread.join().unwrap_or(Ok(()))
+    }
+}
