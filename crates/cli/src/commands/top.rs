@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{Arg, Args};
 use lateralis_files::TemporaryFolder;
 use lateralis_recorder::{ChunkOptions, RecordOptions};
 use lateralis_store::Recording;
@@ -50,22 +50,57 @@ const SECTIONS: [Section; 8] = [
     Section::Losses,
 ];
 
+/// Options of `lat record` that choose where and how a recording is kept, or come from elsewhere.
+const NOT_HERE: [&str; 34] = [
+    "output",
+    "mode",
+    "ctf2",
+    "max_size",
+    "chunk_size",
+    "chunk_time",
+    "keep_chunks",
+    "policy",
+    "live",
+    "connect",
+    "serial",
+    "baud",
+    "elf",
+    "schema",
+    "token",
+    "fingerprint",
+    "tls_ca",
+    "tls",
+    "tls_cert",
+    "tls_key",
+    "live_window",
+    "retry",
+    "sim",
+    "sim_cpus",
+    "sim_kernel",
+    "sim_per_cpu",
+    "sim_file",
+    "sim_append",
+    "sim_packets",
+    "flush_every",
+    "when",
+    "then",
+    "run_time",
+    "quiet",
+];
+
+fn as_here(argument: Arg) -> Arg {
+    match argument.get_id().as_str() {
+        "json" => argument.help("Print a line of JSON for each look, as lat stats --json"),
+        id if NOT_HERE.contains(&id) => argument.hide(true),
+        _ => argument,
+    }
+}
+
 /// Options of `lat top`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "lat top [OPTIONS] [--] [CMD]...",
-    mut_arg("output", |argument| argument.hide(true)),
-    mut_arg("chunk_size", |argument| argument.hide(true)),
-    mut_arg("chunk_time", |argument| argument.hide(true)),
-    mut_arg("keep_chunks", |argument| argument.hide(true)),
-    mut_arg("max_size", |argument| argument.hide(true)),
-    mut_arg("mode", |argument| argument.hide(true)),
-    mut_arg("ctf2", |argument| argument.hide(true)),
-    mut_arg("live", |argument| argument.hide(true)),
-    mut_arg("connect", |argument| argument.hide(true)),
-    mut_arg("serial", |argument| argument.hide(true)),
-    mut_arg("sim", |argument| argument.hide(true)),
-    mut_arg("json", |argument| argument.help("Print a line of JSON for each interval, as lat stats --json")),
+    mut_args(as_here),
     after_help = "Examples:
   lat top --attach redis-server           counts, rates and durations of a running program
   lat top --with mutex,io -- ./server     of a program that nobody instrumented
