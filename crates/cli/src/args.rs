@@ -199,8 +199,8 @@ fn with_separator(mut words: Vec<OsString>) -> Vec<OsString> {
 /// Where the program's name stands; `None` if there is a `--` already, or what is not understood, about
 /// which the parser will say more.
 fn program_place(launcher: &str, words: &[OsString]) -> Option<usize> {
-    let mut cli = Cli::command();
-    cli.build();
+    // Not built: to build the help of all commands takes a millisecond.
+    let cli = Cli::command();
     let command = cli.find_subcommand(launcher)?;
     let mut takes_address = launcher == "live";
     // What stands in front of the `--` is meant to be an address, whatever it looks like.

@@ -221,15 +221,15 @@ fn a_short_program_takes_little_memory_and_rings_grow_as_they_are_used() {
     if !records(&place, &["sh", "-c", script]) {
         return;
     }
-    // Of the shell and of du, on CPUs that there may be: 120 KiB of tables, and of 256 KiB each CPU's part,
-    // between 20 and 132 KiB; rings that are in use have 256 KiB. Rings of 4 MiB a CPU would be more. The
-    // recorder has a table of 128 KiB.
+    // Of the shell and of du, two of the first three programs, on CPUs that there may be: 120 KiB of tables,
+    // and 1 MiB for each CPU, 4 MiB at most. Rings of 4 MiB a CPU would be more. The recorder has a table of
+    // 128 KiB.
     let text = fs::read_to_string(place.0.join("kib")).expect("what du said");
     let kib: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).expect("KiB");
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").expect("CPUs");
     let last = possible.trim().rsplit(['-', ',']).next().and_then(|word| word.parse().ok());
     let cpus: u64 = last.unwrap_or(0) + 1;
-    let one = 120 + cpus * ((256 / cpus).clamp(16, 128) + 4) + cpus.min(3) * 256;
+    let one = 120 + (cpus * (1024 + 4)).min(4096 + 4 * cpus);
     assert!(kib <= 2 * one + 192, "{kib} KiB on {cpus} CPUs");
     assert_eq!(files(&place), Vec::<String>::new());
 

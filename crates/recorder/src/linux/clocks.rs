@@ -177,10 +177,15 @@ pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {
     find_frequency(kind)
 }
 
+/// Whether that of [`native_kind`] need not be waited for.
+pub(super) fn is_frequency_known() -> bool {
+    NATIVE_FREQUENCY.get().is_some()
+}
+
 /// A first count of it while the thread of [`begin_frequency`] is at work; `None`: it is known.
 /// Cost: 1 ms, less what has passed since the first recording was begun.
 pub(super) fn frequency_so_far(kind: ClockKind) -> Option<(u64, FrequencySource)> {
-    if kind != native_kind() || NATIVE_FREQUENCY.get().is_some() {
+    if kind != native_kind() || is_frequency_known() {
         return None;
     }
     let first = *BEGUN.get_or_init(|| sample(kind));

@@ -60,6 +60,14 @@ impl RecordingClock {
     pub(super) fn frequency(&self) -> (u64, FrequencySource) {
         self.frequency.unwrap_or_else(|| clocks::frequency(self.kind))
     }
+
+    /// The same at the end of a recording, without waiting: of one that ends while the clock is being
+    /// counted, which takes some 10 ms, it is counted from the beginning to now. Reading both clocks is off
+    /// by as many nanoseconds as in a longer count, and so are the times of this recording.
+    fn frequency_by_now(&self) -> (u64, FrequencySource) {
+        let counted = || clocks::frequency_so_far(self.kind);
+        self.frequency.or_else(counted).unwrap_or_else(|| clocks::frequency(self.kind))
+    }
 }
 
 /// An interval in which nothing is recorded, in readings of the clock.
@@ -119,6 +127,8 @@ pub(super) struct Recording {
     pub(super) buffer: Vec<u8>,
     ctf_version: CtfVersion,
     metadata_version: Option<u64>,
+    /// The metadata has a first count of the clock.
+    is_clock_provisional: bool,
     environment: Vec<(String, String)>,
     /// Of this boot; what a crash left may be of another.
     clock_uuid: Option<[u8; 16]>,
@@ -174,6 +184,7 @@ impl Recording {
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             ctf_version,
             metadata_version: None,
+            is_clock_provisional: false,
             environment: identity::environment(origin),
             clock_uuid: (origin != Origin::Recovered).then(clocks::boot_uuid).flatten(),
             compiled: HashMap::new(),
@@ -305,30 +316,60 @@ impl Recording {
         compiled
     }
 
-    /// Writes metadata if stream classes were added since it was written.
     /// Writes the metadata before anything is recorded: with a clock that may have been counted for a moment
     /// only, and then again as soon as something is.
     pub(super) fn write_first_metadata(&mut self) -> Result<(), Error> {
+        if self.write_metadata_so_far()? {
+            self.metadata_version = None;
+            return Ok(());
+        }
+        self.write_metadata_if_due()
+    }
+
+    /// Writes metadata if stream classes were added since it was written, or the clock is known better.
+    ///
+    /// While the clock is still being counted nobody waits for it, some 10 ms: programs that have started
+    /// write faster than that. What the metadata says of it by then is written again.
+    pub(super) fn write_metadata_if_due(&mut self) -> Result<(), Error> {
+        let is_current = self.metadata_version == Some(self.classes.version());
+        if is_current && !(self.is_clock_provisional && clocks::is_frequency_known()) {
+            return Ok(());
+        }
+        // Who follows takes the first clock that comes.
+        if self.output.live().is_none() && self.write_metadata_so_far()? {
+            self.is_clock_provisional = true;
+            return Ok(());
+        }
+        self.is_clock_provisional = false;
+        self.write_metadata()
+    }
+
+    /// Writes the metadata again as soon as a clock that was being counted is known. Cost: a look, else.
+    pub(super) fn improve_clock(&mut self) {
+        let is_due = self.is_clock_provisional && clocks::is_frequency_known();
+        if is_due
+            && !self.output_ended
+            && let Err(error) = self.write_metadata_if_due()
+        {
+            self.problem(error.to_string());
+            self.output_ended = true;
+        }
+    }
+
+    /// Writes metadata with a first count of a clock that is still being counted. False: it is known.
+    fn write_metadata_so_far(&mut self) -> Result<bool, Error> {
         let unknown = self.clock.filter(|clock| clock.live && clock.frequency.is_none());
         let so_far = unknown.and_then(|clock| {
             let frequency = Some(clocks::frequency_so_far(clock.kind)?);
             Some(RecordingClock { frequency, ..clock })
         });
         if so_far.is_none() {
-            return self.write_metadata_if_due();
+            return Ok(false);
         }
         self.clock = so_far;
         let written = self.write_metadata();
         self.clock = unknown;
-        self.metadata_version = None;
-        written
-    }
-
-    pub(super) fn write_metadata_if_due(&mut self) -> Result<(), Error> {
-        if self.metadata_version == Some(self.classes.version()) {
-            return Ok(());
-        }
-        self.write_metadata()
+        written.map(|()| true)
     }
 
     /// Adds to the environment of the trace, before its metadata is written first.

@@ -124,6 +124,8 @@ pub struct Session {
     prepared: Option<Prepared>,
     /// Programs of the command that were found since areas were prepared last.
     programs_found: usize,
+    /// Areas of programs of the command that were taken.
+    launched_count: usize,
     /// The request to every program of the user.
     standing: Option<Standing>,
     /// Events of filters, and whether a program had them.
@@ -220,6 +222,7 @@ impl Session {
             loaded: None,
             prepared: None,
             programs_found: 0,
+            launched_count: 0,
             standing: None,
             filter_events: BTreeMap::new(),
             declined: Vec::new(),

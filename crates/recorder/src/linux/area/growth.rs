@@ -18,6 +18,11 @@ use super::LiveArea;
 const CLAIMED_BYTES: u64 = 128 << 10;
 /// A ring gets this much as soon as something is in it.
 const USED_BYTES: u64 = 256 << 10;
+/// What a ring of the first programs of a command gets at once, and all rings of one of them together: to
+/// look at what a program is made of takes a millisecond, or several where others need the CPU, and in one
+/// a program that does nothing else writes 128 KiB. Of many programs that live for a moment each has less.
+const FIRST_PROGRAM_RING_BYTES: u64 = 1 << 20;
+const FIRST_PROGRAM_BYTES: u64 = 4 << 20;
 /// Allocated where there is no room for more.
 const LEAST_STEP_BYTES: u64 = 64 << 10;
 const PAGE_BYTES: u64 = 4096;
@@ -37,6 +42,8 @@ struct Growing {
 #[derive(Debug)]
 pub(super) struct Growth {
     rings: Vec<Growing>,
+    /// Each gets this much.
+    least_bytes: u64,
     /// What may still be allocated: the geometry is the program's claim.
     budget_bytes: u64,
     found_at: Instant,
@@ -46,7 +53,8 @@ pub(super) struct Growth {
 impl Growth {
     /// For an area that nobody gives memory to.
     pub(super) fn none() -> Growth {
-        Growth { rings: Vec::new(), budget_bytes: 0, found_at: Instant::now(), retry_at: None }
+        let found_at = Instant::now();
+        Growth { rings: Vec::new(), least_bytes: 0, budget_bytes: 0, found_at, retry_at: None }
     }
 
     fn of(view: &AreaView<'_>, geometry: &Geometry, budget_bytes: u64) -> Growth {
@@ -77,7 +85,10 @@ impl Growth {
         }
         let mut refused = None;
         for growing in &mut self.rings {
-            let wanted = if all { geometry.ring_bytes() } else { growing.wanted(view, geometry) };
+            let wanted = match all {
+                true => geometry.ring_bytes(),
+                false => growing.wanted(view, geometry, self.least_bytes),
+            };
             let more = (wanted - growing.backed_bytes).min(self.budget_bytes);
             if more == 0 {
                 continue;
@@ -114,8 +125,8 @@ impl Growth {
 }
 
 impl Growing {
-    /// Bytes that the ring should have; what it has, if that will do.
-    fn wanted(&self, view: &AreaView<'_>, geometry: &Geometry) -> u64 {
+    /// Bytes that the ring should have, and `least` in any case; what it has, if that will do.
+    fn wanted(&self, view: &AreaView<'_>, geometry: &Geometry, least: u64) -> u64 {
         let control = geometry.control_offset(self.ring);
         let load = |offset| view.load_u64(control + offset, Load::Relaxed).unwrap_or(0);
         let used = load(ring::CURSOR) & !abi::CURSOR_SLACK_MASK;
@@ -129,7 +140,7 @@ impl Growing {
         } else {
             self.backed_bytes
         };
-        wanted.min(geometry.ring_bytes())
+        wanted.max(least & !(PAGE_BYTES - 1)).min(geometry.ring_bytes())
     }
 }
 
@@ -173,15 +184,22 @@ impl LiveArea {
 }
 
 /// Gives the rings of an area that was just found what they need at once: one that writes much has filled
-/// what it began with after a millisecond, and all else that is done for an area takes longer. What
-/// fails here is tried again by [`LiveArea::give_memory`].
+/// what it began with after a millisecond, and all else that is done for an area takes longer. `is_first`:
+/// it is one of the first programs of a command. What fails here is tried again by
+/// [`LiveArea::give_memory`].
 pub(in super::super) fn give_first_memory(
     file: &File,
     view: &AreaView<'_>,
     found: &AreaHeader,
     cap: u64,
+    is_first: bool,
 ) {
     if let Ok(geometry) = Geometry::of(found, view.bytes()) {
-        let _ = Growth::of(view, &geometry, cap).give(file, view, &geometry, false);
+        let mut growth = Growth::of(view, &geometry, cap);
+        if is_first {
+            let share = FIRST_PROGRAM_BYTES / growth.rings.len().max(1) as u64;
+            growth.least_bytes = share.min(FIRST_PROGRAM_RING_BYTES);
+        }
+        let _ = growth.give(file, view, &geometry, false);
     }
 }

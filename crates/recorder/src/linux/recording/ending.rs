@@ -16,7 +16,7 @@ impl Recording {
         if let Some(clock) = &mut self.clock {
             if clock.live {
                 let end = clocks::sample(clock.kind);
-                let (mut frequency_hz, source) = clock.frequency();
+                let (mut frequency_hz, source) = clock.frequency_by_now();
                 if source == FrequencySource::Calibrated {
                     frequency_hz = counted_hz(&clock.start, &end, frequency_hz);
                     clock.frequency = Some((frequency_hz, source));

@@ -26,6 +26,10 @@ const GRACE: Duration = Duration::from_millis(2);
 /// has it: one may have been forked that has not registered yet, or be about to join.
 const LINGER: Duration = Duration::from_millis(100);
 
+/// Programs of a command that begin with more memory than those after them: a command is one program that
+/// computes, or a script that starts one.
+const FIRST_PROGRAMS: usize = 3;
+
 impl Session {
     /// Begins to record an area that was opened at a path.
     pub(super) fn take(
@@ -54,7 +58,10 @@ impl Session {
         let is_ready = launched && found.rings_ready == abi::RINGS_READY;
         let OpenArea { file, mapping, .. } = area;
         if is_ready && wanted.wish.mode == RingMode::Discard {
-            give_first_memory(file.file(), &mapping.view(), &found, wanted.wish.cap_bytes);
+            let is_first = self.launched_count < FIRST_PROGRAMS;
+            let cap = wanted.wish.cap_bytes;
+            give_first_memory(file.file(), &mapping.view(), &found, cap, is_first);
+            self.launched_count += 1;
         }
         let mapping = ensure_rings(path, file.file(), mapping, &found, &wanted.wish)?;
         let view = mapping.view();

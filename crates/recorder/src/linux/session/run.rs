@@ -89,6 +89,7 @@ impl Session {
             if drained.is_young {
                 sleep = sleep.min(SHORTEST_SLEEP);
             }
+            self.recording.improve_clock();
             self.tend_prepared();
             if now >= next_processes {
                 self.reap_areas();
