@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -17,6 +17,46 @@ use crate::panics;
 
 /// Batches that are made before they are asked for.
 pub const WAITING: usize = 2;
+
+/// Opened traces, and what their streams share.
+pub struct Opened {
+    /// The traces.
+    pub session: Session,
+    /// What was found damaged by streams.
+    pub damages: Damages,
+    /// The stream that decodes packets of processors, if there is one.
+    decoding: Mutex<Weak<()>>,
+}
+
+impl Opened {
+    /// Of which nothing is read yet.
+    pub fn new(session: Session) -> Self {
+        Self { session, damages: Damages::default(), decoding: Mutex::default() }
+    }
+
+    /// Marks a stream of this table as one that decodes packets of processors, if it is. A scan of them keeps
+    /// others from it until it ends: two streams of which one waits for its consumer, and the consumer
+    /// for the other stream, would never go on.
+    ///
+    /// Errors: another one is not at its end.
+    fn decodes(&self, table: usize) -> Result<Option<Arc<()>>, String> {
+        let table = &self.session.tables()[table];
+        if table.is_of_events() || !table.name.starts_with("flow_") {
+            return Ok(None);
+        }
+        let mut decoding = self.decoding.lock().unwrap_or_else(PoisonError::into_inner);
+        if decoding.upgrade().is_some() {
+            let advice = "read that one to its end, or open the trace again";
+            return Err(format!(
+                "cannot read two at once: {}: another table flow_… of this trace is being read: {advice}",
+                table.name
+            ));
+        }
+        let mark = Arc::new(());
+        *decoding = Arc::downgrade(&mark);
+        Ok(Some(mark))
+    }
+}
 
 /// What was found damaged while tables were read and not yet shown: how many places, and the first.
 #[derive(Default)]
@@ -33,7 +73,11 @@ impl Damages {
     pub fn take(&self) -> Option<String> {
         let mut damages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (places, first) = damages.take()?;
-        Some(format!("rows are missing: {first}: {places} places could not be read"))
+        let others = match places {
+            1 => String::new(),
+            places => format!(" (and {} more)", places - 1),
+        };
+        Some(format!("rows are missing: {first}{others}: see the table `damage`"))
     }
 }
 
@@ -42,6 +86,8 @@ impl Damages {
 pub struct Batches {
     schema: SchemaRef,
     state: State,
+    /// Held until the end, of tables that one stream at a time can read.
+    mark: Option<Arc<()>>,
     /// The process that the thread is in.
     process: u32,
     failure: Arc<Mutex<Option<String>>>,
@@ -55,23 +101,22 @@ enum State {
 
 /// What the thread needs.
 struct Reading {
-    session: Arc<Session>,
+    opened: Arc<Opened>,
     table: usize,
     scan: Scan,
-    damages: Arc<Damages>,
 }
 
 impl Batches {
     /// Rows of a table, by its index; `schema` is that of the wanted columns.
     pub fn new(
-        (session, table): (Arc<Session>, usize),
+        opened: Arc<Opened>,
+        table: usize,
         scan: Scan,
         schema: SchemaRef,
-        damages: Arc<Damages>,
         failure: Arc<Mutex<Option<String>>>,
     ) -> Self {
-        let state = State::Ready(Reading { session, table, scan, damages });
-        Self { schema, state, process: process::id(), failure }
+        let state = State::Ready(Reading { opened, table, scan });
+        Self { schema, state, mark: None, process: process::id(), failure }
     }
 
     fn receive(&mut self) -> Option<Result<RecordBatch, String>> {
@@ -79,8 +124,9 @@ impl Batches {
             && let State::Ready(reading) = std::mem::replace(&mut self.state, State::Over)
         {
             self.process = process::id();
-            match reading.begin() {
-                Ok(receiver) => self.state = State::Running(receiver),
+            let begun = reading.opened.decodes(reading.table);
+            match begun.and_then(|mark| Ok((mark, reading.begin()?))) {
+                Ok((mark, receiver)) => (self.mark, self.state) = (mark, State::Running(receiver)),
                 Err(why) => return Some(Err(why)),
             }
         }
@@ -101,7 +147,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.receive();
         if !matches!(batch, Some(Ok(_))) && self.process == process::id() {
-            self.state = State::Over;
+            (self.mark, self.state) = (None, State::Over);
         }
         batch.map(|batch| {
             batch.map_err(|why| {
@@ -145,7 +191,8 @@ impl Reading {
     }
 
     fn run(&self, sender: &SyncSender<Result<RecordBatch, String>>) -> Result<(), String> {
-        let Self { session, table, scan, damages } = self;
+        let Self { opened, table, scan } = self;
+        let session = &opened.session;
         let table = &session.tables()[*table];
         let (mut scan, mut is_over) = (scan.clone(), scan.limit == Some(0));
         for partition in session.partitions(table, &scan) {
@@ -163,7 +210,7 @@ impl Reading {
                     }
                 }
             });
-            damages.add(&found.map_err(|why| why.to_string())?);
+            opened.damages.add(&found.map_err(|why| why.to_string())?);
             if let Some(limit) = &mut scan.limit {
                 *limit = limit.saturating_sub(rows);
                 is_over |= *limit == 0;

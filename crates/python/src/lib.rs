@@ -26,12 +26,12 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use lateralis_model::Interval;
-use lateralis_store::{Scan, Session, Table as StoreTable};
+use lateralis_store::{Scan, Table as StoreTable};
 use lateralis_units::Nanos;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use batches::{Batches, Damages};
+use batches::{Batches, Opened};
 
 pyo3::create_exception!(
     lateralis,
@@ -43,20 +43,18 @@ pyo3::create_exception!(
 /// Traces opened together.
 #[pyclass(frozen, module = "lateralis._lateralis")]
 struct Trace {
-    session: Arc<Session>,
+    opened: Arc<Opened>,
     interval: Interval,
-    damages: Arc<Damages>,
 }
 
 /// What of a table is read.
 #[pyclass(frozen, module = "lateralis._lateralis")]
 struct Table {
-    session: Arc<Session>,
-    /// Its place in [`Session::tables`].
+    opened: Arc<Opened>,
+    /// Its place in [`lateralis_store::Session::tables`].
     index: usize,
     scan: Scan,
     schema: SchemaRef,
-    damages: Arc<Damages>,
     /// Why the last stream that failed did.
     failure: Arc<Mutex<Option<String>>>,
 }
@@ -77,20 +75,19 @@ fn open(
 ) -> PyResult<(Trace, Vec<(bool, String)>)> {
     let (session, remarks) = py.detach(|| panics::caught(|| opening::open(&paths)))?;
     let interval = Interval { begin: begin.map(Nanos), end: end.map(Nanos) };
-    let session = Arc::new(session);
-    Ok((Trace { session, interval, damages: Arc::default() }, remarks))
+    Ok((Trace { opened: Arc::new(Opened::new(session)), interval }, remarks))
 }
 
 #[pymethods]
 impl Trace {
     /// Names of the tables.
     fn tables(&self) -> Vec<&str> {
-        self.session.tables().iter().map(|table| table.name.as_str()).collect()
+        self.opened.session.tables().iter().map(|table| table.name.as_str()).collect()
     }
 
     /// Names like one that does not exist, the nearest first.
     fn nearest(&self, name: &str) -> Vec<&str> {
-        self.session.nearest(name)
+        self.opened.session.nearest(name)
     }
 
     /// A table, if there is one of this name.
@@ -103,7 +100,7 @@ impl Trace {
         cpus: Option<Vec<u32>>,
         limit: Option<usize>,
     ) -> PyResult<Option<Table>> {
-        let tables = self.session.tables();
+        let tables = self.opened.session.tables();
         let Some(index) = tables.iter().position(|table| table.name == name) else {
             return Ok(None);
         };
@@ -116,13 +113,13 @@ impl Trace {
         let about = HashMap::from([("table".to_owned(), name.to_owned())]);
         let schema = Arc::new(schema.with_metadata(about));
         let scan = Scan { columns, interval: self.interval, cpus, limit, ..Scan::default() };
-        let (session, damages) = (Arc::clone(&self.session), Arc::clone(&self.damages));
-        Ok(Some(Table { session, index, scan, schema, damages, failure: Arc::default() }))
+        let opened = Arc::clone(&self.opened);
+        Ok(Some(Table { opened, index, scan, schema, failure: Arc::default() }))
     }
 
     /// What was found damaged while tables were read, since the last call.
     fn take_damage(&self) -> Option<String> {
-        self.damages.take()
+        self.opened.damages.take()
     }
 }
 
@@ -160,10 +157,10 @@ impl Table {
     /// A new stream of its rows by the Arrow C stream interface.
     fn __arrow_c_stream__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = Batches::new(
-            (Arc::clone(&self.session), self.index),
+            Arc::clone(&self.opened),
+            self.index,
             self.scan.clone(),
             Arc::clone(&self.schema),
-            Arc::clone(&self.damages),
             Arc::clone(&self.failure),
         );
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
@@ -173,7 +170,7 @@ impl Table {
 
 impl Table {
     fn store_table(&self) -> &StoreTable {
-        &self.session.tables()[self.index]
+        &self.opened.session.tables()[self.index]
     }
 }
 

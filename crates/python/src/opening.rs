@@ -31,12 +31,12 @@ pub fn open(paths: &[PathBuf]) -> Result<(Session, Vec<(bool, String)>), String>
         }
     }
     let open = move || -> Box<dyn Images> { Box::new(files.clone()) };
-    let session = Session::new(vec![recording]).with_stacks(Arc::new(open));
+    let session = Session::new(vec![recording]);
     let session = match flow {
         Some(flow) => session.with_flow(flow),
         None => session,
     };
-    Ok((session, remarks))
+    Ok((session.with_stacks(Arc::new(open)), remarks))
 }
 
 fn sentence(error: Error) -> String {
@@ -52,8 +52,9 @@ fn sentence(error: Error) -> String {
 
 fn remarks(recording: &Recording) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
+    let losses = recording.source.losses();
     let (mut events, mut packets) = (0_u64, 0_u64);
-    for loss in recording.source.losses() {
+    for loss in losses {
         let count = match loss.cause {
             LossCause::Packets => &mut packets,
             _ => &mut events,
@@ -68,8 +69,9 @@ fn remarks(recording: &Recording) -> Vec<(bool, String)> {
     };
     let place = recording.path.display();
     if let Some(lost) = lost {
-        let advice = "counts are lower bounds: see the column `quality` and the table `losses`";
-        remarks.push((true, format!("events were lost: {place}: {lost} or more: {advice}")));
+        let more = if losses.iter().any(|loss| loss.count.is_none()) { " or more" } else { "" };
+        let advice = "see the column `quality` and the table `losses`";
+        remarks.push((true, format!("events were lost: {place}: {lost}{more}: {advice}")));
     }
     let source = &recording.source;
     let damage = source.damage().iter().map(ToString::to_string);

@@ -27,6 +27,7 @@ import lateralis
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRACES = ROOT.parent / "shared" / "data" / "traces"
+HARDWARE = ROOT.parent / "shared" / "data" / "pt" / "made" / "fibs" / "perf.data"
 KERNEL = TRACES / "ctf1" / "lttng-ref" / "basic-kernel-analysis" / "kernel"
 MANY = TRACES / "ctf1" / "tracecompass-EPL2" / "memory"
 LAT = os.environ.get("LAT")
@@ -153,7 +154,7 @@ def events_are_as_many_as_babeltrace2_prints():
 
 @check
 def tables_are_those_of_lat():
-    for trace in real_traces():
+    for trace in real_traces() + [HARDWARE] * HARDWARE.exists():
         listed = json.loads(lat("table", trace, "--json"))["tables"]
         opened = lateralis.open(trace)
         assert opened.tables() == [table["name"] for table in listed]
@@ -168,7 +169,7 @@ def tables_are_those_of_lat():
 
 @check
 def rows_are_those_of_lat():
-    for trace in real_traces():
+    for trace in real_traces() + [HARDWARE] * HARDWARE.exists():
         opened = lateralis.open(trace)
         classes = opened.table("classes").arrow().to_pylist()
         without_events = {row["class"] for row in classes if not row["count"]}
@@ -463,6 +464,15 @@ def a_damaged_trace_warns_and_the_rest_is_read():
     assert 0 < rows < 134500, rows
     assert trace.table("damage").arrow().num_rows > 0
     assert any(issubclass(w.category, lateralis.TraceWarning) for w in seen), seen
+    inside = TRACES / "ctf-babeltrace-CC0" / "1" / "fail" / "valid-events-then-invalid-events" / "trace"
+    events = lateralis.open(inside).events()
+    for read in [events.arrow, lambda: list(events.batches())]:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            read()
+        [warning] = seen
+        assert warning.category is lateralis.TraceWarning and warning.filename == __file__, warning
+        assert str(warning.message).startswith("rows are missing: dummystream: bytes 2..3: "), warning
 
 
 @check
@@ -604,6 +614,38 @@ def the_interpreter_ends_in_the_middle_of_a_stream():
     ran = subprocess.run([sys.executable, "-c", script, have(MANY)], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, timeout=120)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "read\n", ""), ran
+
+
+@check
+def two_streams_are_read_in_turns():
+    trace = lateralis.open(have(MANY))
+    tables = [trace.events(), trace.spans(), trace.states(), trace.events(), trace.spans()]
+    streams = [table.batches() for table in tables]
+    rows = [0] * len(streams)
+    running = list(range(len(streams)))
+    while running:
+        for number in list(running):
+            batch = next(streams[number], None)
+            if batch is None:
+                running.remove(number)
+            else:
+                rows[number] += batch.num_rows
+    assert rows == [table.arrow().num_rows for table in tables] and rows[0] == 328056
+
+
+@check
+def of_hardware_one_table_at_a_time():
+    trace = lateralis.open(have(HARDWARE))
+    packets, gaps = trace.table("flow_packets"), trace.table("flow_gaps")
+    begun = pyarrow.RecordBatchReader.from_stream(packets)
+    begun.read_next_batch()
+    raises(lateralis.Error, gaps.arrow, "cannot read two at once: flow_gaps: ", "read that one to its end")
+    begun.read_all()
+    assert gaps.arrow().num_rows > 0
+    begun = pyarrow.RecordBatchReader.from_stream(packets)
+    begun.read_next_batch()
+    begun.close()
+    assert gaps.arrow().num_rows > 0
 
 
 @check

@@ -155,7 +155,10 @@ class Table:
     ``pyarrow.table(t)``, ``polars.DataFrame(t)``, ``duckdb.from_arrow(t)``.
 
     Each method raises :class:`Error` if a value does not fit into a column, or the library that it is for is
-    not installed. Rows that cannot be read are missing, with a :class:`TraceWarning`.
+    not installed. Rows that cannot be read are missing, with a :class:`TraceWarning`; a stream that another
+    library took cannot warn, and its errors are those of that library, with our text.
+
+    Of tables ``flow_…`` one at a time is read.
     """
 
     def __init__(self, trace, name, core):
@@ -194,12 +197,12 @@ class Table:
     def batches(self):
         """Iterates over ``pyarrow.RecordBatch`` of at most 8192 rows; memory is that of a few batches."""
         with self._reading():
-            yield from _library("pyarrow").RecordBatchReader.from_stream(self)
+            yield from self._reader()
 
     def arrow(self):
         """All rows as a ``pyarrow.Table``; its buffers are those that the rows were decoded into."""
         with self._reading():
-            return _library("pyarrow").RecordBatchReader.from_stream(self).read_all()
+            return self._reader().read_all()
 
     def polars(self):
         """All rows as a ``polars.DataFrame``."""
@@ -214,14 +217,22 @@ class Table:
         def pandas_type(of):
             return None if pyarrow.types.is_dictionary(of) else pandas.ArrowDtype(of)
 
-        return self.arrow().to_pandas(types_mapper=pandas_type)
+        with self._reading():
+            rows = self._reader().read_all()
+        return rows.to_pandas(types_mapper=pandas_type)
 
     def duckdb(self, connection=None):
         """The table as a ``duckdb.DuckDBPyRelation`` of the connection, or of DuckDB's default one.
 
-        Rows are read by each query anew and batch by batch.
+        Each query reads the rows anew, batch by batch; DuckDB before 2.0 has all rows in memory.
         """
-        return (connection or _library("duckdb")).from_arrow(self)
+        duckdb = _library("duckdb")
+        # Before 2.0 it reads a stream for the first query and fails in the second.
+        is_reread = int(duckdb.__version__.split(".")[0]) >= 2
+        return (connection or duckdb).from_arrow(self if is_reread else self.arrow())
+
+    def _reader(self):
+        return _library("pyarrow").RecordBatchReader.from_stream(self)
 
     @contextmanager
     def _reading(self):
