@@ -119,16 +119,21 @@ impl Batches {
         Self { schema, state, mark: None, process: process::id(), failure }
     }
 
+    fn begin(&mut self, reading: Reading) -> Result<(), String> {
+        self.process = process::id();
+        self.mark = reading.opened.decodes(reading.table)?;
+        self.state = State::Running(reading.begin()?);
+        Ok(())
+    }
+
     fn receive(&mut self) -> Option<Result<RecordBatch, String>> {
-        if let State::Ready(_) = self.state
-            && let State::Ready(reading) = std::mem::replace(&mut self.state, State::Over)
-        {
-            self.process = process::id();
-            let begun = reading.opened.decodes(reading.table);
-            match begun.and_then(|mark| Ok((mark, reading.begin()?))) {
-                Ok((mark, receiver)) => (self.mark, self.state) = (mark, State::Running(receiver)),
-                Err(why) => return Some(Err(why)),
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Ready(reading) => {
+                if let Err(why) = self.begin(reading) {
+                    return Some(Err(why));
+                }
             }
+            begun => self.state = begun,
         }
         let State::Running(receiver) = &self.state else { return None };
         if self.process != process::id() {
@@ -161,9 +166,10 @@ impl Iterator for Batches {
 
 impl Drop for Batches {
     fn drop(&mut self) {
-        // What the thread had locked at the fork stays locked here.
+        // What the thread had locked at the fork stays locked here, and hardware cannot be decoded any more.
         if self.process != process::id() {
             std::mem::forget(std::mem::replace(&mut self.state, State::Over));
+            std::mem::forget(self.mark.take());
         }
     }
 }

@@ -592,7 +592,7 @@ def a_fork_begins_its_streams_anew():
                 begun.read_next_batch()
             except Exception as error:
                 assert "before a fork" in str(error), error
-                assert trace.events().arrow().num_rows == 134500
+                assert lateralis.open(KERNEL).events().arrow().num_rows == 134500
                 code = 0
         finally:
             os._exit(code)
