@@ -44,6 +44,7 @@ Usage: cargo xtask TASK
   ports             the tracer on machines without an operating system, in QEMU
   compat            programs written for the tracers of other systems
   page              the page of `lat view`: types, its logic, itself in Chromium
+  python            the Python package: its wheel in a fresh environment, on real traces
   preload           the preload library on small programs
   real              real programs under lat record
   fresh [--all]     the README's first command on a new Debian; --all: with the build
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
         ["preload"] => vec![suites::PRELOAD],
         ["page"] => vec![suites::PAGE],
+        ["python"] => vec![suites::PYTHON],
         ["real"] => vec![suites::REAL],
         ["fresh"] => vec![suites::FRESH],
         ["packages"] => vec![suites::PACKAGES],

@@ -2,9 +2,9 @@
 //! `docs/third-party.md`: whose work is in what is installed, and the texts that its licences ask to
 //! be passed on.
 //!
-//! What is compiled into `lat`, `lat-helper` and `lat-sql`, and what is bundled into the page; not
-//! what only builds or tests them. A part whose packages are not fetched here is kept as it is, if it
-//! was made of the same lock file.
+//! What is compiled into `lat`, `lat-helper`, `lat-sql` and the Python package, and what is bundled into
+//! the page; not what only builds or tests them. A part whose packages are not fetched here is kept as it
+//! is, if it was made of the same lock file.
 
 use crate::licences;
 use crate::supply::{self, Rules};
@@ -40,7 +40,7 @@ struct Part {
     fetch: &'static str,
 }
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     Part {
         title: "`lat` and `lat-helper`",
         lock: "Cargo.lock",
@@ -58,6 +58,12 @@ const PARTS: [Part; 3] = [
         lock: "crates/sql/Cargo.lock",
         roots: &["lateralis-sql"],
         fetch: "cargo fetch --manifest-path crates/sql/Cargo.toml",
+    },
+    Part {
+        title: "The Python package",
+        lock: "crates/python/Cargo.lock",
+        roots: &["lateralis-python"],
+        fetch: "cargo fetch --manifest-path crates/python/Cargo.toml",
     },
 ];
 

@@ -25,6 +25,8 @@ pub const CODEGEN_BLESS: Step =
 pub const PRELOAD: Step = Step { name: "preload", run: || suite("tracer/preload/test/run", &[]) };
 /// The page of `lat view`: types, pure logic, and itself in Chromium.
 pub const PAGE: Step = Step { name: "page", run: || suite("aquarium/test/run", &[]) };
+/// The Python package: its wheel in a fresh environment, on real traces.
+pub const PYTHON: Step = Step { name: "python", run: || suite("crates/python/tests/run", &[]) };
 /// Real programs under `lat record`.
 pub const REAL: Step = Step { name: "real", run: || suite("tests/real-programs/run", &[]) };
 /// The README's first command on a new Debian, up to the build.

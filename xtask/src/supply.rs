@@ -208,7 +208,7 @@ fn by_cargo_deny() -> Outcome {
         return Outcome::skip("cargo-deny is not installed: cargo install cargo-deny --locked");
     }
     let mut outcome = Outcome::default();
-    for manifest in ["Cargo.toml", "crates/sql/Cargo.toml"] {
+    for manifest in ["Cargo.toml", "crates/python/Cargo.toml", "crates/sql/Cargo.toml"] {
         let name = format!("deny-{}", manifest.replace('/', "-"));
         let deny = |offline: bool, what: &[&str]| {
             let mut command = cargo(&["deny", "--manifest-path", manifest, "--color", "never"]);
