@@ -1220,7 +1220,9 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             (Some(run), Some(ip)) => {
                 let was_reached = self.walk_to(run, ip);
                 self.calls.clear();
-                if !was_reached {
+                // What a PSB says holds: who begins to decode with it knows nothing else.
+                let mode = self.at.map(|run| self.code.run(run).block.mode);
+                if !was_reached || mode != Some(self.mode) {
                     self.begin_at(ip);
                 }
             }
@@ -1592,6 +1594,27 @@ mod tests {
         }
         let event = |told| if let Told::Event(_, event) = told { Some(event) } else { None };
         expected.into_iter().filter_map(event).collect()
+    }
+
+    /// A segment begins with the mode of its PSB, whatever was before.
+    #[test]
+    fn the_mode_of_a_psb_holds_from_there_on() {
+        let place = Packet::Fup(IpBytes::Full(ADDRESS));
+        let packets = [
+            Packet::ModeExec { bits: 0 },
+            Packet::Psb,
+            place,
+            Packet::PsbEnd,
+            Packet::Psb,
+            Packet::ModeExec { bits: 1 },
+            place,
+            Packet::PsbEnd,
+            Packet::TntShort(Tnt { bits: 0, len: 1 }),
+        ];
+        // je, over itself; it is as long in both modes.
+        let events = compare(&[0x74, 0x00, 0xff, 0xe0], 0, &packets);
+        let synced = |event: &&Event| matches!(event, Event::Synced(_));
+        assert_eq!(events.iter().filter(synced).count(), 3, "{events:?}");
     }
 
     /// The kernel goes to the same address in both: where it went the last time is another program's.
