@@ -165,9 +165,18 @@ fn count(output: &str) -> Outcome {
     for name in failed {
         let text = sections.iter().find(|(section, _)| *section == name);
         let text = text.map(|(_, lines)| lines.join("\n")).unwrap_or_default();
-        outcome.failures.push(format!("test {name}\n{text}"));
+        outcome.failures.push(format!("test {name}\n{}", shortened(&text)));
     }
     outcome
+}
+
+/// What a test said, as far as people read it: a random test may print megabytes. All of it is in the log.
+fn shortened(text: &str) -> String {
+    const LEFT_CHARACTERS: usize = 8000;
+    match text.char_indices().nth(LEFT_CHARACTERS) {
+        Some((end, _)) => format!("{} … {} bytes more in the log", &text[..end], text.len() - end),
+        None => text.to_owned(),
+    }
 }
 
 fn failed_test(line: &str) -> Option<&str> {
@@ -206,6 +215,16 @@ mod tests {
         assert_eq!(outcome.skipped, ["a::two: no babeltrace2 here"]);
         assert_eq!(outcome.failures.len(), 1);
         assert!(outcome.failures[0].contains("left != right"));
+    }
+
+    #[test]
+    fn what_a_test_says_is_cut_between_characters() {
+        assert_eq!(shortened("left != right"), "left != right");
+        let long = shortened(&"µ".repeat(9000));
+        assert!(
+            long.starts_with("µµ") && long.ends_with("µ … 2000 bytes more in the log"),
+            "{long}"
+        );
     }
 
     #[test]
