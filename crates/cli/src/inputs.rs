@@ -15,15 +15,17 @@ use crate::memory;
 use crate::reading;
 use crate::standard_input;
 use crate::values;
+use lateralis_model::Source as _;
 use lateralis_store::Recording;
 
 /// The argument that names the traces of a command, for [`crate::args`].
 pub const TRACES: &str = "traces-or-newest";
 
-/// Whether a trace that was named was left out. One thread writes it, and reads it when the command is done.
+/// See [`are_incomplete`]. One thread writes it, and reads it when the command is done.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Whether a path that was given held no trace and was left out: the exit status is 1 then.
+/// Whether the exit status is 1 although the command did what was asked: a path that was given held no
+/// trace and was left out, or events were lost and `--fail-on-loss` was given.
 pub fn are_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
 }
@@ -44,6 +46,9 @@ pub struct InputArgs {
     /// one was received, by messages with keys between them, or by the date only
     #[arg(long, value_enum, value_name = "HOW", default_value_t = RelateBy::Exchange)]
     pub relate: RelateBy,
+    /// Exit status 1 if events were lost while this was recorded
+    #[arg(long)]
+    pub fail_on_loss: bool,
     #[command(flatten)]
     pub hints: HintArgs,
 }
@@ -97,6 +102,10 @@ impl InputArgs {
         }
         for sentence in &recording.clocks {
             tell!("warning: {sentence}");
+        }
+        if self.fail_on_loss && !recording.source.losses().is_empty() {
+            INCOMPLETE.store(true, Ordering::Relaxed);
+            tell!("warning: events were lost while this was recorded: lat info lists them");
         }
         Ok(recording)
     }

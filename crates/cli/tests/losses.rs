@@ -225,7 +225,7 @@ fn numbers_of_a_ring_that_was_full_are_marked() {
     check_diff(&place, ["large", "small"], [false, true]);
     check_diff(&place, ["small", "small"], [true, true]);
 
-    let path = place.lat(&["path", "small", "--span", "mutex_held", "--slowest", "5", "--json"]);
+    let path = place.lat(&["path", "small", "--span", "mutex_held", "--slowest", "1000", "--json"]);
     assert_eq!(path.status.code(), Some(1));
     let path: Value = serde_json::from_slice(&path.stdout).expect("JSON");
     assert_eq!(path["quality"], "unknown");
@@ -236,7 +236,7 @@ fn numbers_of_a_ring_that_was_full_are_marked() {
         let is_exact = span["quality"] == "exact";
         assert_eq!(is_exact, span["end_ns"].as_i64() <= Some(first), "{span}");
     }
-    let page = place.lat(&["path", "small", "--span", "mutex_held", "--slowest", "50"]).stdout;
+    let page = place.lat(&["path", "small", "--span", "mutex_held", "--slowest", "1000"]).stdout;
     let page = String::from_utf8(page).expect("UTF-8");
     assert!(page.contains(" ?  ") && page.contains("events are missing"), "{page}");
 }
@@ -255,4 +255,34 @@ fn numbers_of_a_ring_that_was_overwritten_are_marked() {
     let stats = place.json(&["stats", "newest", "--json", "--section", "spans,messages"]);
     assert!(stats["spans"].as_array().is_some_and(|spans| spans.len() > 2), "{stats}");
     assert!(stats["messages"].as_array().is_some_and(|channels| !channels.is_empty()), "{stats}");
+}
+
+/// For a job that must not go on with half of the events.
+#[test]
+fn losses_are_an_exit_status_where_that_is_asked_for() {
+    let place = Place::new();
+    let program =
+        ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000", "status=none"];
+    let code = |words: &[&str]| place.lat(words).status.code();
+    let record = |words: &[&str]| {
+        let all = [&["record", "-q", "--with", "io"], words, &program].concat();
+        place.lat(&all).status.code()
+    };
+    assert_eq!(record(&["--buffer", "8K", "--packet", "4K", "-o", "lossy"]), Some(0));
+    let lossy = place.report("lossy")["totals"]["lost"]["total"].as_u64();
+    assert!(lossy > Some(0), "nothing was lost");
+    assert_eq!(
+        record(&["--buffer", "8K", "--packet", "4K", "-o", "told", "--fail-on-loss"]),
+        Some(1)
+    );
+    // The events of opening and closing files alone.
+    let few = ["--enable", "io:CLOSE,io:CLOSED", "-o", "whole", "--fail-on-loss"];
+    assert_eq!(record(&few), Some(0));
+    for words in [&["stats"][..], &["info"], &["print", "-n", "1"], &["table", "--name", "spans"]] {
+        let of = |trace: &str, more: &[&str]| code(&[words, &[trace], more].concat());
+        assert_eq!(of("lossy", &[]), Some(0), "{words:?}");
+        assert_eq!(of("lossy", &["--fail-on-loss"]), Some(1), "{words:?}");
+        assert_eq!(of("whole", &["--fail-on-loss"]), Some(0), "{words:?}");
+    }
+    assert_eq!(code(&["print", "lossy", "--follow", "--fail-on-loss"]), Some(2));
 }

@@ -120,6 +120,10 @@ pub fn run(mut args: PrintArgs) -> Result<ExitStatus, CliError> {
             "other formats than text have their own: leave --time or --format out",
         ));
     }
+    if args.follow && args.inputs.fail_on_loss {
+        let advice = "what was lost is known when the recording has ended: leave --follow out";
+        return Err(CliError::new("cannot fail on losses", "--fail-on-loss", advice));
+    }
     if args.follow {
         let live = LiveCopy::begin(&args.inputs.traces, &args.peer, CopyOptions::default())?;
         if let Some(live) = &live {

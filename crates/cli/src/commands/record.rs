@@ -202,6 +202,9 @@ pub struct RecordArgs {
     /// Write what open packets hold this often [default: 1s; with --when, lat keep: 100ms]
     #[arg(help_heading = RINGS, long, value_name = "TIME", value_parser = values::parse_time)]
     pub flush_every: Option<Duration>,
+    /// Exit status 1 instead of 0 if events were lost
+    #[arg(help_heading = STOP, long, conflicts_with_all = ["connect", "serial", "sim"])]
+    pub fail_on_loss: bool,
     /// Go on until all processes that the program started have ended
     #[arg(help_heading = PROGRAMS, long)]
     pub follow: bool,
@@ -444,10 +447,12 @@ pub fn run_with(
         let ended = recording_summary::incomplete(&output, &summary.report);
         ended.iter().for_each(|text| tell!("{text}"));
     }
+    let has_failed = args.fail_on_loss && summary.report.totals.lost.total > 0;
     Ok(match summary.exit_status {
+        Some(0) if has_failed => ExitStatus::Problems,
         // A shell's exit status fits in a byte; 128 + signal does, too.
         Some(status) => ExitStatus::Program(status as u8),
-        None if summary.report.problems.is_empty() => ExitStatus::Fine,
+        None if summary.report.problems.is_empty() && !has_failed => ExitStatus::Fine,
         None => ExitStatus::Problems,
     })
 }
