@@ -8,10 +8,35 @@
 use crate::schema::{Clause, EnumType, Event, Field, FieldType, Scalar, Schema};
 use crate::string_literal::encode;
 use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+
+/// The canonical text of a schema and its hash, made when one of them is asked for the first time. It follows
+/// from the rest of the schema and takes no part in comparisons.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Canonical(OnceLock<(Arc<str>, u64)>);
+
+impl PartialEq for Canonical {
+    fn eq(&self, _other: &Canonical) -> bool {
+        true
+    }
+}
 
 impl Schema {
-    /// The canonical text. Cost: O(size of the schema), allocates.
-    pub fn canonical_text(&self) -> String {
+    /// The canonical text of the schema as it was when this or [`hash`](Schema::hash) was called first.
+    /// Cost of the first call: O(size of the schema), allocates.
+    pub fn canonical_text(&self) -> &str {
+        &self.canonical().0
+    }
+
+    fn canonical(&self) -> &(Arc<str>, u64) {
+        self.canonical.0.get_or_init(|| {
+            let text = self.write_canonical();
+            let hash = text_hash(&text);
+            (text.into(), hash)
+        })
+    }
+
+    fn write_canonical(&self) -> String {
         let mut out = format!("schema {};\n", self.name);
         for enumeration in &self.enums {
             if let Some(name) = &enumeration.name {
@@ -51,7 +76,7 @@ impl Schema {
     /// schema among those of one machine; it is no protection against forgery.
     /// Cost: as [`canonical_text`](Schema::canonical_text).
     pub fn hash(&self) -> u64 {
-        text_hash(&self.canonical_text())
+        self.canonical().1
     }
 
     fn rest_of_event(&self, out: &mut String, event: &Event) {

@@ -145,7 +145,7 @@ impl TraceDescription {
             for (_, schema) in stream.all_schemas() {
                 let name = format!("lateralis_schema_{:016x}", schema.hash());
                 if !found.iter().any(|(other, _)| *other == name) {
-                    found.push((name, schema.canonical_text()));
+                    found.push((name, schema.canonical_text().to_owned()));
                 }
             }
         }

@@ -10,6 +10,7 @@ mod names;
 mod pairs;
 mod types;
 
+use crate::canonical::Canonical;
 use crate::diagnostic::{Code, Reporter};
 use crate::schema::{Budget, EVENTS_MAX, EnumType, Event, Schema, Subsystem};
 use crate::source::Span;
@@ -38,6 +39,7 @@ pub(crate) fn resolve(
         subsystems: Vec::new(),
         events: Vec::new(),
         budgets: Vec::new(),
+        canonical: Canonical::default(),
     };
     resolver.subsystems(file, &mut schema);
     resolver.unused_enums(&file.enums);

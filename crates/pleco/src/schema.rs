@@ -2,6 +2,7 @@
 //! A checked schema: every name resolved, every id known, every layout fixed.
 //! This is what all outputs are made from, and what a reader of traces uses.
 
+use crate::canonical::Canonical;
 use crate::source::Place;
 use std::ops::Range;
 
@@ -19,6 +20,8 @@ pub struct Schema {
     pub events: Vec<Event>,
     /// In order of declaration.
     pub budgets: Vec<Budget>,
+    /// Its canonical text and hash, once they were asked for.
+    pub(crate) canonical: Canonical,
 }
 
 /// A group of events that belong together.

@@ -278,7 +278,8 @@ fn clock_and_environment_arrive() {
     // The text of the schema comes through exactly, quotes and line ends included.
     let hash = format!("lateralis_schema_{:016x}: ", schema().hash());
     let at = text.find(&hash).expect("the schema's text is in the environment");
-    let canonical = schema().canonical_text();
-    assert!(text[at + hash.len()..].starts_with(&canonical), "{}", &text[at..]);
+    let schema = schema();
+    let canonical = schema.canonical_text();
+    assert!(text[at + hash.len()..].starts_with(canonical), "{}", &text[at..]);
     assert!(text.contains("command: a\tb \\ \"c\"\u{1} é\n"), "{text}");
 }

@@ -156,7 +156,7 @@ proptest! {
     fn canonical_text_is_the_schema(text in schema_text()) {
         let schema = compiled(&text).schema.unwrap();
         let canonical = schema.canonical_text();
-        let again = compiled(&canonical).schema.unwrap();
+        let again = compiled(canonical).schema.unwrap();
         prop_assert_eq!(&again, &schema, "{}", canonical);
         prop_assert_eq!(again.canonical_text(), canonical);
         prop_assert_eq!(again.hash(), schema.hash());

@@ -73,7 +73,7 @@ fn actual(language: &str, schema: &str) -> Option<String> {
     Some(match language {
         "diagnostics" => compiled.render(),
         "canonical" => match compiled.schema {
-            Some(schema) => schema.canonical_text(),
+            Some(schema) => schema.canonical_text().to_owned(),
             None => compiled.render(),
         },
         "fmt" => lateralis_pleco::format("test.pleco", schema.as_bytes())

@@ -36,7 +36,7 @@ fn module(schema: &Schema, registration: &str) -> String {
          {},\n    {},\n    0x{:016x},\n    {},\n);\n{registration}",
         schema.name,
         literal(&schema.name),
-        literal(&schema.canonical_text()),
+        literal(schema.canonical_text()),
         schema.hash(),
         schema.events.len()
     );

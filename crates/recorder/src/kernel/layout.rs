@@ -206,7 +206,7 @@ mod tests {
     fn descriptions_become_schemas() {
         let events = KernelEvents::new(&samples::formats());
         assert_eq!(events.problems, [""; 0]);
-        let texts: Vec<String> =
+        let texts: Vec<&str> =
             events.schemas.iter().map(|entry| entry.schema.canonical_text()).collect();
         let all = texts.concat();
         for line in [

@@ -185,7 +185,7 @@ impl Template {
                 if options.enable.matches(subsystem, &event.name) { abi::ENABLE_RECORD } else { 0 };
         }
         let mut parts = vec![(0, tables), (abi::ENABLE_OFFSET, enable)];
-        parts.push((abi::HEAP_OFFSET, text.into_bytes()));
+        parts.push((abi::HEAP_OFFSET, text.as_bytes().to_vec()));
         let allocated = vec![
             (0, abi::SCHEMAS_OFFSET + page),
             (abi::ENABLE_OFFSET, page),

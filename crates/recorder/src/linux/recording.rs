@@ -300,6 +300,12 @@ impl Recording {
         self.clock_model().map_or(0, |model| model.ticks(ns))
     }
 
+    /// Notes a schema that programs are going to register: it need not be compiled again.
+    pub(super) fn expect_schema(&mut self, schema: &Arc<Schema>) {
+        let text = schema.canonical_text().as_bytes().to_vec();
+        self.compiled.insert(text, Some((Arc::clone(schema), schema.hash())));
+    }
+
     /// Compiles a schema text, once per distinct text; with its hash.
     pub(super) fn compile(&mut self, text: &[u8]) -> Option<(Arc<Schema>, u64)> {
         if let Some(known) = self.compiled.get(text) {
@@ -383,9 +389,18 @@ impl Recording {
     }
 
     fn write_metadata(&mut self) -> Result<(), Error> {
-        let Some(clock) = self.clock_model() else { return Ok(()) };
+        if self.clock.is_none() {
+            return Ok(());
+        }
         // What `lat recover` needs if this recorder is killed stands there before the packets do.
         self.write_progress_report()?;
+        self.write_metadata_alone()
+    }
+
+    /// Writes the metadata of a recording whose report says already what `lat recover` needs, or is written
+    /// next.
+    fn write_metadata_alone(&mut self) -> Result<(), Error> {
+        let Some(clock) = self.clock_model() else { return Ok(()) };
         let text = metadata(
             self.uuid,
             self.ctf_version,

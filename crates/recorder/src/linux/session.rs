@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::time::Instant;
 
 use lateralis_pleco::Schema;
@@ -119,7 +120,7 @@ pub struct Session {
     /// The area that the command's programs share.
     shared: Option<PathBuf>,
     /// The schema of the library that is loaded into the command's programs.
-    loaded: Option<Schema>,
+    loaded: Option<Arc<Schema>>,
     /// Areas for the programs that the command starts next.
     prepared: Option<Prepared>,
     /// Programs of the command that were found since areas were prepared last.
@@ -301,6 +302,8 @@ impl Session {
     /// Notes the schema of the library that [`Session::launch`] has loaded by `LD_PRELOAD`: the areas of
     /// programs that start in quick succession can then be made before they start.
     pub fn expect_schema(&mut self, loaded: Schema) {
+        let loaded = Arc::new(loaded);
+        self.recording.expect_schema(&loaded);
         self.loaded = Some(loaded);
     }
 
@@ -323,7 +326,7 @@ impl Session {
         }
         self.look_at_command(command, &mut environment);
         let is_loaded = environment.iter().any(|(name, _)| name == "LD_PRELOAD");
-        let loaded = self.loaded.as_ref().filter(|_| is_loaded);
+        let loaded = self.loaded.as_deref().filter(|_| is_loaded);
         self.prepared =
             loaded.and_then(|loaded| Prepared::new(&self.area_dir, self.id, &self.options, loaded));
         let names = self.prepared.as_ref().map_or(0, Prepared::names);

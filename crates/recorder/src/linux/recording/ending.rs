@@ -40,7 +40,7 @@ impl Recording {
         }
         self.output.use_reserve();
         cores::wait();
-        if let Err(error) = self.write_metadata() {
+        if let Err(error) = self.write_metadata_alone() {
             self.problem(error.to_string());
             self.output_ended = true;
         }

@@ -57,7 +57,7 @@ pub(super) fn class_report(class: &StreamClassEntry) -> report::StreamClass {
             .values()
             .map(|entry| report::ClassSchema {
                 base_id: entry.base_id,
-                text: entry.schema.canonical_text(),
+                text: entry.schema.canonical_text().to_owned(),
             })
             .collect(),
     }
