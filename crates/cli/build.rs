@@ -47,17 +47,11 @@ fn main() {
     publish("LAT_DEMO_CLIENT_HASH", &client);
 }
 
-/// Compresses a file, which would be one per cent of `lat`, and hands the hash of its content to the
-/// compiler: it need not be computed anew in each run of `lat`.
+/// Hands the hash of a file's content to the compiler: it need not be computed anew in each run of `lat`.
 fn publish(variable: &str, file: &Path) {
     let content =
         fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
     println!("cargo::rustc-env={variable}={:016x}", fnv1a(&content));
-    let mut packed = file.as_os_str().to_owned();
-    packed.push(".zst");
-    let packed = PathBuf::from(packed);
-    let done = zstd::bulk::compress(&content, 19).and_then(|bytes| fs::write(&packed, bytes));
-    done.unwrap_or_else(|error| panic!("cannot write {}: {error}", packed.display()));
 }
 
 /// FNV-1a, 64 bit: tells versions apart; nothing is trusted because of it.

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::inputs::TRACES;
 use crate::output::{Page, tell};
 use crate::{newest, standard_input};
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches as _, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use lateralis_model::terminal;
 use std::env;
 use std::ffi::OsString;
@@ -21,9 +21,10 @@ use std::io::ErrorKind;
     name = "lat",
     version,
     about,
-    long_about = "Lateralis records what programs do, nearly for free, and loses nothing silently.\n\n\
-        Exit codes: 0 fine; 1 ran and found problems; 2 could not run. `lat record` returns the \
-        exit status of the program it recorded.",
+    long_about = "Lateralis records what programs do, at the cost of little more than reading the clock, and \
+        counts every event that is lost.\n\n\
+        Exit codes: 0 success; 1 problems found; 2 could not run. `lat record` exits with the status of \
+        the program it recorded.",
     propagate_version = true,
     max_term_width = 100
 )]
@@ -36,76 +37,112 @@ pub struct Cli {
 /// One variant per command, in the order in which help shows them.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Record a program, or one that runs already
-    Record(Box<record::RecordArgs>),
-    /// Keep small recordings around the moments at which a condition was true
-    Keep(Box<keep::KeepArgs>),
-    /// Record for others who follow while it happens: a live stream, or dumps as of bfscope
-    Live(Box<live::LiveArgs>),
-    /// Show what a program does now: counts, rates and durations of the last seconds, without a recording
-    Top(Box<top::TopArgs>),
-    /// Show programs that can be traced now, and their events
-    List(list::ListArgs),
-    /// Remove what ended programs and recorders left in memory
-    Clean(clean::CleanArgs),
-    /// Find out what can be recorded here, and what to type for the rest
-    Doctor(doctor::DoctorArgs),
-    /// Record more events of a program that is being recorded
-    Enable(control::SwitchArgs),
-    /// Record fewer events of a program that is being recorded
-    Disable(control::SwitchArgs),
-    /// Go on after `lat stop`, or let a program run as a flight recorder
-    Start(control::StartArgs),
-    /// Record nothing until `lat start`
-    Stop(control::TellArgs),
-    /// Write what has been recorded until now
-    Flush(control::TellArgs),
-    /// Write what the rings of a running program hold now
-    Snapshot(control::SnapshotArgs),
-    /// Make a recording of what a crash left
-    Recover(control::RecoverArgs),
-    /// Show what a policy file would do, or translate one of Genode
-    Policy(policy::PolicyArgs),
-    /// Show what is in a trace: streams, events, processes, clocks, losses, damage
-    Info(info::InfoArgs),
-    /// Look at a trace in the browser: time line, list, statistics
-    View(Box<view::ViewArgs>),
-    /// Print events, one line each
-    Print(print::PrintArgs),
-    /// Count and time: rates, spans, budgets, losses
-    Stats(stats::StatsArgs),
-    /// Cycles between two points of a program, and what looking costs itself
-    Tracepoints(Box<tracepoints::TracepointsArgs>),
-    /// Show what processors executed: stacks of samples by the names of their functions
-    Flow(flow::FlowArgs),
-    /// Run analyses written in XML for Trace Compass: states and latencies
-    Xml(Box<xml::XmlArgs>),
-    /// Tell what changed between two recordings, or several of each
-    Diff(diff::DiffArgs),
-    /// Tell why a span took as long as it did
-    Path(path::PathArgs),
-    /// Find activities by a script: who held which lock, how long each request took
-    RunScript(Box<run_script::RunScriptArgs>),
-    /// Ask traces in SQL; starts lat-sql
-    Sql(sql::SqlArgs),
-    /// Write a trace in another format
-    Convert(convert::ConvertArgs),
-    /// Show the tables of a trace, or write one of them as Parquet, CSV, JSON lines or Arrow
-    Table(table::TableArgs),
-    /// Record a small program of several processes, and show what it did
-    Demo(demo::DemoArgs),
+    /// Record a program that lat starts, or one that is already running
+    Record(Deferred<record::RecordArgs>),
+    /// Keep short recordings around the moments at which a condition is met
+    Keep(Deferred<keep::KeepArgs>),
+    /// Stream a recording to other machines while it is made, or send dumps as Barrelfish's bfscope does
+    Live(Deferred<live::LiveArgs>),
+    /// Show counts, rates and durations of the last seconds of a running program; keeps no recording
+    Top(Deferred<top::TopArgs>),
+    /// List the programs that can be traced now, and their events
+    List(Deferred<list::ListArgs>),
+    /// Free the shared memory that killed programs and recorders left behind
+    Clean(Deferred<clean::CleanArgs>),
+    /// Check what can be recorded on this machine, and how to enable the rest
+    Doctor(Deferred<doctor::DoctorArgs>),
+    /// Enable events of a program that is being recorded
+    Enable(Deferred<control::SwitchArgs>),
+    /// Disable events of a program that is being recorded
+    Disable(Deferred<control::SwitchArgs>),
+    /// Resume after `lat stop`, or start a flight recorder in a running program
+    Start(Deferred<control::StartArgs>),
+    /// Pause recording until `lat start`
+    Stop(Deferred<control::TellArgs>),
+    /// Write all events recorded so far to the files
+    Flush(Deferred<control::TellArgs>),
+    /// Save the current contents of a running program's rings
+    Snapshot(Deferred<control::SnapshotArgs>),
+    /// Recover a recording after a crash
+    Recover(Deferred<control::RecoverArgs>),
+    /// Check a policy file, or translate one from Genode
+    Policy(Deferred<policy::PolicyArgs>),
+    /// Summarize a trace: streams, events, processes, clocks, losses, damage
+    Info(Deferred<info::InfoArgs>),
+    /// Show a trace in the browser: timeline, event list, statistics
+    View(Deferred<view::ViewArgs>),
+    /// Print events, one per line
+    Print(Deferred<print::PrintArgs>),
+    /// Print statistics: event rates, span durations, budgets, losses
+    Stats(Deferred<stats::StatsArgs>),
+    /// Measure cycles between two points of a program, less the cost of measuring
+    Tracepoints(Deferred<tracepoints::TracepointsArgs>),
+    /// Show what the CPUs executed: call stacks from samples, instructions from Intel PT
+    Flow(Deferred<flow::FlowArgs>),
+    /// Run XML analyses of Trace Compass: states and latencies
+    Xml(Deferred<xml::XmlArgs>),
+    /// Compare recordings: what became slower, longer or more frequent
+    Diff(Deferred<diff::DiffArgs>),
+    /// Explain why a span took as long as it did: its critical path
+    Path(Deferred<path::PathArgs>),
+    /// Find activities with a script: who held which lock, how long each request took
+    RunScript(Deferred<run_script::RunScriptArgs>),
+    /// Query traces in SQL; runs lat-sql
+    Sql(Deferred<sql::SqlArgs>),
+    /// Convert a trace to another format
+    Convert(Deferred<convert::ConvertArgs>),
+    /// List the tables of a trace, or export one as Parquet, CSV, JSON lines or Arrow
+    Table(Deferred<table::TableArgs>),
+    /// Record a small demonstration program and show what it did
+    Demo(Deferred<demo::DemoArgs>),
     /// Compile, format or compare schemas
-    Pleco(pleco::PlecoArgs),
+    Pleco(Deferred<pleco::PlecoArgs>),
     /// Print the manual page of `lat` or of one of its commands
-    Man(man::ManArgs),
+    Man(Deferred<man::ManArgs>),
     /// Print shell completions
-    Completions(completions::CompletionsArgs),
+    Completions(Deferred<completions::CompletionsArgs>),
     /// The server that `lat demo` records
     #[command(hide = true)]
-    DemoWarehouse(demo::warehouse::WarehouseArgs),
+    DemoWarehouse(Deferred<demo::warehouse::WarehouseArgs>),
     /// Print the command reference as Markdown
     #[command(hide = true)]
     Reference,
+}
+
+/// Options of a command. Their table is made once this command is asked for: to make those of all commands
+/// takes longer than the start of a program.
+#[derive(Debug)]
+pub struct Deferred<T>(pub Box<T>);
+
+impl<T: Args> Args for Deferred<T> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(with_options::<T>)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command.defer(with_options::<T>)
+    }
+}
+
+/// Adds a command's own options; what its line in the list of commands says stays.
+fn with_options<T: Args>(command: clap::Command) -> clap::Command {
+    let about = command.get_about().cloned().unwrap_or_default();
+    let long_about = command.get_long_about().cloned();
+    let command = T::augment_args(command).about(about);
+    match long_about {
+        Some(text) => command.long_about(text),
+        None => command.long_about(None),
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        T::from_arg_matches(matches).map(|options| Deferred(Box::new(options)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
 }
 
 /// The parsed command line. Help and usage errors are printed here and end the
@@ -182,14 +219,23 @@ fn end(words: &[OsString], error: clap::Error) -> ! {
     std::process::exit(code)
 }
 
-/// Commands that start a program: all words from its name on are its own.
-const LAUNCHERS: [&str; 4] = ["record", "keep", "live", "top"];
+/// The options of a command that starts a program: all words from the program's name on are its own.
+fn launcher(name: &str) -> Option<clap::Command> {
+    let command = clap::Command::default();
+    Some(match name {
+        "record" => record::RecordArgs::augment_args(command),
+        "keep" => keep::KeepArgs::augment_args(command),
+        "live" => live::LiveArgs::augment_args(command),
+        "top" => top::TopArgs::augment_args(command),
+        _ => return None,
+    })
+}
 
 /// Puts `--` in front of the program's name where it was left out.
 fn with_separator(mut words: Vec<OsString>) -> Vec<OsString> {
-    let launcher = words.get(1).and_then(|word| word.to_str());
-    if let Some(launcher) = launcher.filter(|word| LAUNCHERS.contains(word))
-        && let Some(place) = program_place(launcher, &words)
+    let name = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    if let Some(command) = launcher(name)
+        && let Some(place) = program_place(&command, name == "live", &words)
     {
         words.insert(place, "--".into());
     }
@@ -198,11 +244,11 @@ fn with_separator(mut words: Vec<OsString>) -> Vec<OsString> {
 
 /// Where the program's name stands; `None` if there is a `--` already, or what is not understood, about
 /// which the parser will say more.
-fn program_place(launcher: &str, words: &[OsString]) -> Option<usize> {
-    // Not built: to build the help of all commands takes a millisecond.
-    let cli = Cli::command();
-    let command = cli.find_subcommand(launcher)?;
-    let mut takes_address = launcher == "live";
+fn program_place(
+    command: &clap::Command,
+    mut takes_address: bool,
+    words: &[OsString],
+) -> Option<usize> {
     // What stands in front of the `--` is meant to be an address, whatever it looks like.
     if takes_address && words.iter().any(|word| word == "--") {
         return None;
@@ -320,7 +366,11 @@ mod tests {
 
     #[test]
     fn every_visible_command_says_what_it_does_and_shows_an_example() {
-        for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
+        let mut table = Cli::command();
+        table.build();
+        // The library's own command has no example.
+        let is_ours = |c: &&clap::Command| !c.is_hide_set() && c.get_name() != "help";
+        for command in table.get_subcommands().filter(is_ours) {
             assert!(command.get_about().is_some(), "{} has no description", command.get_name());
             let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(after.contains("Example"), "{} shows no example", command.get_name());

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Embedded {
     stem: &'static str,
     ending: &'static str,
-    packed: &'static [u8],
+    content: &'static [u8],
     /// Of the content, computed when `lat` is built: it tells versions apart.
     hash: &'static str,
 }
@@ -22,7 +22,7 @@ pub struct Embedded {
 pub const PRELOAD: Embedded = Embedded {
     stem: "liblateralis-preload",
     ending: ".so",
-    packed: include_bytes!(concat!(env!("OUT_DIR"), "/liblateralis-preload.so.zst")),
+    content: include_bytes!(concat!(env!("OUT_DIR"), "/liblateralis-preload.so")),
     hash: env!("LAT_PRELOAD_HASH"),
 };
 
@@ -30,29 +30,18 @@ pub const PRELOAD: Embedded = Embedded {
 pub const DEMO_CLIENT: Embedded = Embedded {
     stem: "demo-client",
     ending: "",
-    packed: include_bytes!(concat!(env!("OUT_DIR"), "/demo-client.zst")),
+    content: include_bytes!(concat!(env!("OUT_DIR"), "/demo-client")),
     hash: env!("LAT_DEMO_CLIENT_HASH"),
 };
 
-/// Bytes that a file has at most when it is unpacked.
-const FILE_BYTES_MAX: usize = 1 << 20;
-
 impl Embedded {
-    /// The file. Cost: a pass over a quarter of a megabyte.
-    fn content(&self) -> io::Result<Vec<u8>> {
-        zstd::bulk::decompress(self.packed, FILE_BYTES_MAX)
-    }
-
     /// Writes the file into a cache folder, unless it is there already, and returns its path. Its
     /// folder is named by a hash of the content, so versions of `lat` do not disturb each other, and
     /// programs bear the name that recordings show; the file appears whole, by a rename.
     ///
     /// Errors: no folder that can be written and that nobody else can change.
     pub fn install(&self) -> Result<PathBuf, CliError> {
-        let content = self.content().map_err(|cause| {
-            CliError::at_path("cannot unpack a part of lat", Path::new(self.stem), &cause)
-        })?;
-        self.install_into(&content, "", &|_| true)
+        self.install_into("", &|_| true)
     }
 
     /// The same for a library that the dynamic linker of each program loads. The path has `$LIB` in
@@ -66,11 +55,8 @@ impl Embedded {
         let folders = library_folders();
         let name = format!("{}{}", self.stem, self.ending);
         let mut path = None;
-        let content = self.content().map_err(|cause| {
-            CliError::at_path("cannot unpack a part of lat", Path::new(&name), &cause)
-        })?;
         for folder in &folders {
-            let first = self.install_into(&content, folder, &places::loads)?;
+            let first = self.install_into(folder, &places::loads)?;
             path.get_or_insert(first);
         }
         let path = path.unwrap_or_default();
@@ -80,7 +66,6 @@ impl Embedded {
 
     fn install_into(
         &self,
-        content: &[u8],
         subfolder: &str,
         serves: &dyn Fn(&Path) -> bool,
     ) -> Result<PathBuf, CliError> {
@@ -88,7 +73,7 @@ impl Embedded {
         for cache in places::candidates() {
             let folder = cache.path.join(self.hash).join(subfolder);
             let path = folder.join(format!("{}{}", self.stem, self.ending));
-            match self.write(content, &cache, &folder, &path) {
+            match self.write(&cache, &folder, &path) {
                 Ok(()) if serves(&path) => return Ok(path),
                 Ok(()) => {}
                 Err(cause) => {
@@ -107,15 +92,9 @@ impl Embedded {
         }))
     }
 
-    fn write(
-        &self,
-        content: &[u8],
-        cache: &places::Candidate,
-        folder: &Path,
-        path: &Path,
-    ) -> io::Result<()> {
+    fn write(&self, cache: &places::Candidate, folder: &Path, path: &Path) -> io::Result<()> {
         cache.make(folder)?;
-        if has_content(path, content) {
+        if has_content(path, self.content) {
             return Ok(());
         }
         let unfinished = folder.join(format!(".{}-{}", self.stem, std::process::id()));
@@ -127,7 +106,7 @@ impl Embedded {
             .mode(0o755)
             .open(&unfinished)
             .and_then(|mut file| {
-                file.write_all(content)?;
+                file.write_all(self.content)?;
                 // Whatever the mask is: another user's programs may have to read it.
                 file.set_permissions(Permissions::from_mode(0o755))
             })
@@ -189,8 +168,7 @@ mod tests {
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
         for file in [PRELOAD, DEMO_CLIENT] {
-            let content = file.content().expect("it can be unpacked");
-            assert_eq!(file.hash, format!("{:016x}", fnv1a(&content)), "{}", file.stem);
+            assert_eq!(file.hash, format!("{:016x}", fnv1a(file.content)), "{}", file.stem);
         }
     }
 
@@ -214,8 +192,7 @@ mod tests {
     #[test]
     fn embedded_files_are_programs_of_this_system() {
         for file in [PRELOAD, DEMO_CLIENT] {
-            let content = file.content().expect("it can be unpacked");
-            assert_eq!(&content[..4], b"\x7fELF", "{}", file.stem);
+            assert_eq!(&file.content[..4], b"\x7fELF", "{}", file.stem);
         }
     }
 }

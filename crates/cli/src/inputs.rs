@@ -38,15 +38,15 @@ fn named(path: PathBuf) -> Result<PathBuf, String> {
 /// Options that name traces.
 #[derive(Debug, Clone, Args)]
 pub struct InputArgs {
-    /// A recording, or a trace of any format; several are read as one; - is standard input
-    /// [default: the newest recording in this folder, lateralis-*]
+    /// A recording or a trace in any supported format; several are merged; - is standard input [default:
+    /// the newest lateralis-* in this directory]
     #[arg(id = TRACES, value_name = "TRACE", value_parser = PathBufValueParser::new().try_map(named))]
     pub traces: Vec<PathBuf>,
-    /// How recordings of several machines come on one time line: by the clock exchanges made while
-    /// one was received, by messages with keys between them, or by the date only
+    /// How clocks of several machines are aligned: by the clock exchanges of --connect, by keyed messages
+    /// between them, or by the date only
     #[arg(long, value_enum, value_name = "HOW", default_value_t = RelateBy::Exchange)]
     pub relate: RelateBy,
-    /// Exit status 1 if events were lost while this was recorded
+    /// Exit with status 1 if events were lost during recording
     #[arg(long)]
     pub fail_on_loss: bool,
     #[command(flatten)]
@@ -56,28 +56,28 @@ pub struct InputArgs {
 /// By what recordings are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RelateBy {
-    /// Clock exchanges in report.json, else the date
+    /// Clock exchanges in report.json, or else the date
     Exchange,
-    /// Messages there and back, else the date
+    /// Messages in both directions, or else the date
     Messages,
-    /// The date
+    /// The date only
     Date,
 }
 
 /// Options that tell what traces do not say themselves.
 #[derive(Debug, Clone, Args)]
 pub struct HintArgs {
-    /// Read files as this format, whatever they begin with: barrelfish-buffers, sel4-entries:ABI, …
+    /// Read the files in this format instead of detecting it: barrelfish-buffers, sel4-entries:ABI, …
     #[arg(long = "as", value_name = "FORMAT")]
     pub as_format: Option<String>,
-    /// Time stamps per second, where a format does not say
+    /// Timestamp frequency, if the format does not state it
     #[arg(long, value_name = "HZ")]
     pub frequency: Option<u64>,
-    /// Names of Barrelfish's events: a schema (.pleco), or the JSON made of it
+    /// Event names for Barrelfish traces: a schema (.pleco) or its JSON
     #[arg(long, value_name = "FILE")]
     pub definitions: Option<PathBuf>,
-    /// Memory for formats that are read as a whole, and for what archives hold [default: a quarter of
-    /// what this machine, or the control group, has left]
+    /// Memory limit for formats that are read into memory and for unpacked archives [default: a quarter of
+    /// the available memory]
     #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes)]
     pub memory: Option<u64>,
 }

@@ -9,13 +9,13 @@ use lateralis_recorder::{Fingerprint, TlsTrust};
 /// What a live recording wants to know, and how it is known.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PeerArgs {
-    /// The secret of the live recording
+    /// Token of the live recording
     #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// Of a live recording on another machine: the SHA-256 of its certificate, as it prints it
+    /// SHA-256 fingerprint of the live recording's certificate, as the other machine printed it
     #[arg(long, value_name = "SHA256", conflicts_with = "tls_ca")]
     pub fingerprint: Option<Fingerprint>,
-    /// Instead of --fingerprint: certificates (PEM), one of which signs that of the live recording
+    /// Instead of --fingerprint: CA certificates (PEM) to verify the live recording's certificate
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
 }

@@ -95,7 +95,8 @@ fn section(before: &str, command: &Command, text: &mut String) {
         for block in after.split("\n\n") {
             match block.split_once('\n') {
                 Some((title, lines)) if title.ends_with(':') => {
-                    let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
+                    let lines: Vec<&str> =
+                        lines.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
                     let _ = writeln!(text, "{title}\n\n    {}\n", lines.join("\n    "));
                 }
                 _ => {

@@ -30,33 +30,33 @@ const WRITER: &str = "lateralis:WRITER";
 /// Options that choose events.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SelectArgs {
-    /// Only events whose name matches: `*` and `?`, several separated by commas, `!` excludes
+    /// Only events whose name matches, with `*` and `?`; separate several by commas, `!` excludes
     #[arg(long, value_name = "PATTERN")]
     pub event: Vec<String>,
     /// Only events of these subsystems
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub subsystem: Vec<String>,
-    /// Only what happened on these processors
+    /// Only events on these CPUs
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub cpu: Vec<u32>,
-    /// Only these applications: process ids, or names with `*` and `?`
+    /// Only these processes: ids, or names with `*` and `?`
     #[arg(long, value_name = "PID|NAME", value_delimiter = ',')]
     pub app: Vec<String>,
-    /// Only these threads: thread ids, or names with `*` and `?`
+    /// Only these threads: ids, or names with `*` and `?`
     #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
     pub thread: Vec<String>,
-    /// Only events for which this holds: `bytes > 4k && $process == "redis"`; `lat print --help`
+    /// Only events that match an expression: `bytes > 4k && $process == "redis"`; see `lat print --help`
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub condition: Vec<String>,
-    /// Only events that a script keeps: a file of JavaScript with filters (NAME.js), or an
-    /// expression like `event.fields.bytes > 4096 && event.cpu === 2`
+    /// Only events that a JavaScript filter accepts: a file (NAME.js), or an expression such as
+    /// `event.fields.bytes > 4096 && event.cpu === 2`
     #[arg(long, value_name = "SCRIPT.js")]
     pub filter: Vec<String>,
-    /// Only from here on: 1.5s after the beginning, -1s before the end, or a time as any command prints it:
-    /// HH:MM:SS or a date, in UTC; nanoseconds; @SECONDS since 1970
+    /// Only events from this time on: 1.5s (after the beginning), -1s (before the end), or any time that
+    /// lat prints: HH:MM:SS or a date in UTC, nanoseconds, @SECONDS since 1970
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<Moment>,
-    /// Only up to here
+    /// Only events before this time; forms as for --from
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub until: Option<Moment>,
 }

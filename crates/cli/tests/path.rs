@@ -80,6 +80,26 @@ fn a_span_that_is_not_there_is_told_with_those_that_are() {
 
 /// Spans of two threads, as pairs of events and as whole ones.
 #[test]
+fn without_a_name_the_only_kind_of_span_is_explained() {
+    let place = Place::new();
+    let of = |names: [&str; 2]| {
+        let span = |name: &str, from: u32, to: u32| {
+            [("B", from), ("E", to)]
+                .map(|(kind, at)| json!({ "name": name, "ph": kind, "ts": at, "pid": 1, "tid": 1 }))
+        };
+        json!([span(names[0], 10, 20), span(names[1], 30, 70)].concat()).to_string()
+    };
+    fs::write(place.0.join("one.json"), of(["load", "load"])).unwrap();
+    fs::write(place.0.join("two.json"), of(["load", "save"])).unwrap();
+    let path = place.json(&["path", "one.json", "--json"]);
+    assert_eq!(path["spans"][0]["duration_ns"], 40_000, "the slowest: {path}");
+    let output = place.lat(&["path", "two.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("--span: load, save"), "{said}");
+}
+
+#[test]
 fn only_chosen_spans_are_explained() {
     let place = Place::new();
     let edge = |phase: &str, ts: u64, tid: u64| -> Value {

@@ -13,15 +13,15 @@ use crate::values;
 /// Options of `lat clean`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Areas of killed programs hold what was not recorded yet: lat recover makes a \
+    after_help = "Areas of killed programs contain events that were not recorded yet: `lat recover` makes a \
 recording of them.
 
 Examples:
-  lat clean --dry-run    what ended programs and recorders left, and how much memory it takes
+  lat clean --dry-run    what would be removed, and how much memory it takes
   lat clean"
 )]
 pub struct CleanArgs {
-    /// Only show what would be removed
+    /// Show what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON

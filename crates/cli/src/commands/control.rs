@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   lat disable 1234 'malloc:*'
   lat enable redis-server mutex,io
-  lat disable all '*,!lateralis:MARK'     everything but one")]
+  lat disable all '*,!lateralis:MARK'     all events except one")]
 pub struct SwitchArgs {
     /// A process id, a program's name, or `all`
     pub target: String,
-    /// Events: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?; ! in front excludes
+    /// Events: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?; a leading ! excludes
     #[arg(required = true, value_delimiter = ',', value_name = "PATTERN")]
     pub patterns: Vec<String>,
     /// Print JSON
@@ -36,13 +36,13 @@ pub struct SwitchArgs {
 /// Options of `lat start`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  lat start 1234                recorded and stopped: goes on
-  lat start 1234 --buffer 1M    not recorded: runs as a flight recorder from now on; when
-                                something has happened, lat snapshot 1234 -o DIR")]
+  lat start 1234                resumes a recording after lat stop
+  lat start 1234 --buffer 1M    starts a flight recorder in a program that is not recorded;
+                                lat snapshot 1234 -o DIR saves its rings")]
 pub struct StartArgs {
     /// A process id, a program's name, or `all`
     pub target: String,
-    /// Events for the flight recorder: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?
+    /// Events of the flight recorder: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?
     #[arg(long, value_name = "PATTERN", value_delimiter = ',', default_value = "*")]
     pub enable: Vec<String>,
     /// Memory of each ring of the flight recorder; there is one per CPU
@@ -61,8 +61,8 @@ pub struct StartArgs {
 /// Options of `lat stop` and `lat flush`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  lat stop 1234       the program and its recording go on, without events
-  lat flush all       what has happened until now is in the files")]
+  lat stop 1234       pauses the recording; the program continues
+  lat flush all       writes all events so far to the files")]
 pub struct TellArgs {
     /// A process id, a program's name, or `all`
     pub target: String,
@@ -78,7 +78,7 @@ pub struct TellArgs {
 pub struct SnapshotArgs {
     /// A process id, a program's name, or `all`
     pub target: String,
-    /// Folder to write the recording into
+    /// Directory for the recording
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
     /// Write CTF 2 metadata instead of CTF 1.8
@@ -92,24 +92,24 @@ pub struct SnapshotArgs {
 /// Options of `lat recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  lat recover /dev/shm/lateralis-1000 -o saved     what crashed programs left
-  lat recover core.1234 -o saved                   out of a core dump or a memory image
-  lat recover ram.bin --elf firmware.elf -o saved  memory of a machine without an OS
-  lat recover line.bin -o saved                    what a serial line brought, saved as it came
-  lat recover cut-off-recording -o saved           of a recorder that was killed
-  lat recover damaged-ctf -o saved                 the healthy part of a damaged trace
+  lat recover /dev/shm/lateralis-1000 -o saved     areas that crashed programs left
+  lat recover core.1234 -o saved                   a core dump or a memory image
+  lat recover ram.bin --elf firmware.elf -o saved  RAM of a bare-metal machine
+  lat recover line.bin -o saved                    raw bytes of a serial line
+  lat recover cut-off-recording -o saved           a recording whose recorder was killed
+  lat recover damaged-ctf -o saved                 the readable part of a damaged trace
 
-Exit code 1: something could not be recovered; what it was is printed.")]
+Exit code 1: something could not be recovered; the output lists what.")]
 pub struct RecoverArgs {
-    /// An area, a folder of areas, a file with areas in it, a recording, or any trace
+    /// An area, a directory of areas, a core dump or memory image, a recording, or any trace
     pub path: PathBuf,
-    /// Folder to write the recording into
+    /// Directory for the recording
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Program that was running on a machine without an operating system: names its events
+    /// Program that ran on a bare-metal machine: supplies event names
     #[arg(long, value_name = "FILE")]
     pub elf: Vec<PathBuf>,
-    /// Schema of such a program, where the program itself is not to be had
+    /// Schema of that program, if its ELF file is not available
     #[arg(long, value_name = "FILE")]
     pub schema: Vec<PathBuf>,
     /// Write CTF 2 metadata instead of CTF 1.8

@@ -23,40 +23,40 @@ use lateralis_store::Recording;
 
 /// Options of `lat convert`.
 #[derive(Debug, Args)]
-#[command(after_help = "Formats and what they keep; what one cannot keep is said:\n  \
+#[command(after_help = "Formats and what they preserve; a warning lists what is dropped:\n  \
     ctf, ctf2   everything; CTF 1.8 has integers for blobs, flags and yes/no\n  \
     perfetto    spans, messages, states, counters, fields, names, losses; ui.perfetto.dev\n  \
     chrome      the same; chrome://tracing, ui.perfetto.dev\n  \
-    fxt         the same, from the 13th field on as JSON text; tools of Fuchsia\n  \
-    parquet     all events as a table; without an ending one more for each kind of event\n  \
-    jsonl       all events, losses and damage, an object a line\n  \
+    fxt         the same; fields from the 13th on as JSON text; Fuchsia's tools\n  \
+    parquet     all events as one table; to a directory, also one table per event class\n  \
+    jsonl       all events, losses and damage, one object per line\n  \
     csv         time, CPU, thread and numbers, as Composite writes them; --header adds names\n  \
     pcapng      packets, interfaces, losses\n  \
-    barrelfish  events that have a number in --definitions; 32 bits of an argument\n\n\
+    barrelfish  events with a number in --definitions; 32 bits of one argument\n\n\
     Examples:\n  \
     lat convert perf.data -o perf.ctf\n  \
     lat convert demo -o demo.pftrace                    open in ui.perfetto.dev\n  \
     lat convert demo --app warehouse -o warehouse.json  Chrome JSON of one program\n  \
     lat convert kernel ust -o both                      two traces merged into one\n  \
     lat convert demo --to csv -o - | head               to standard output\n\n\
-    Exit code 1: something in the trace is damaged; what is healthy was written.")]
+    Exit code 1: the trace is damaged; the readable part was written.")]
 pub struct ConvertArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// What to write; its ending tells the format, without one it is a CTF directory; - with --to
-    /// is standard output
+    /// Output path; its extension selects the format, none means a CTF directory; - with --to is standard
+    /// output
     #[arg(short, long, value_name = "PATH")]
     pub output: PathBuf,
-    /// The format, where the ending does not tell
+    /// Output format, if the extension does not select it
     #[arg(long, value_name = "FORMAT",
         value_parser = PossibleValuesParser::new(TARGETS.iter().map(|(_, word, _)| *word)))]
     pub to: Option<String>,
     #[command(flatten)]
     pub select: SelectArgs,
-    /// CSV: a head line, and a last column with the event as text
+    /// CSV: add a header line and a last column with the event as text
     #[arg(long)]
     pub header: bool,
-    /// Replace what is there
+    /// Overwrite existing output
     #[arg(long)]
     pub force: bool,
     /// Print JSON

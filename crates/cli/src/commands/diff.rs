@@ -27,39 +27,40 @@ use crate::selection::{SelectArgs, Selection};
 #[command(after_help = "Examples:
   lat diff before after                   two recordings
   lat diff --good a --good b --good c x y z
-                                          three of the good program, three of the other
+                                          three runs of each
   lat diff before after --from 1s --app warehouse
   lat diff before after --json | jq '.differences[0]'
 
-Runs of one program differ, too. A difference counts if it is larger than the threshold and than
-what runs of one program differ by: with one recording each that is taken from how much the
-recordings vary in themselves, with several it is seen. What makes all spans longer alike is taken
-for the machine, unless it is more than machines do. Ranked by the time of a run it explains.
-Of samples of call stacks (lat record --sample, perf record -g), functions are compared by how many
-samples were taken in each: a difference is more than chance lets them differ.
+Runs of the same program differ as well. A difference is reported if it exceeds the threshold and
+the variation between runs: with several recordings of each that variation is measured, with one
+it is estimated from the variation within the recording. A slowdown of all spans by the same
+factor is attributed to the machine, unless it is larger than machines vary. Differences are
+ranked by the part of the run time that they explain. Functions in call-stack samples (lat record
+--sample, perf record -g) are compared by their number of samples; a reported difference exceeds
+sampling error.
 
-Exit code 0: no difference; 1: differences; 2: it could not be said.")]
+Exit code 0: no difference; 1: differences; 2: the comparison was not possible.")]
 pub struct DiffArgs {
-    /// Recordings: the good one and the bad one; with --good, all bad ones
+    /// Recordings: the good one and the bad one; with --good, bad ones only
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
-    /// A recording of the good program; give several for a surer answer
+    /// A recording of the good program; several give a more certain answer
     #[arg(long, value_name = "TRACE")]
     pub good: Vec<PathBuf>,
-    /// Shifts by fewer percent are no difference
+    /// Ignore differences below this percentage
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = parse_percent)]
     pub threshold: f64,
-    /// By how many percent even what always takes the same time varies from run to run
+    /// Assumed variation between runs of even the most stable duration
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = parse_percent)]
     pub noise: f64,
-    /// Report only what is slower, longer or more often in the bad ones
+    /// Report only what is slower, longer or more frequent in the bad recordings
     #[arg(long)]
     pub only_worse: bool,
-    /// Of samples, compare which share of all each function has, not how many: of recordings that
-    /// were ended by hand
+    /// Compare each function's share of the samples instead of their number: for recordings of different
+    /// length
     #[arg(long)]
     pub shares: bool,
-    /// Look for the files with the functions of samples below this folder
+    /// Directory with copies of the traced machine's files, for symbols
     #[arg(long, value_name = "DIR")]
     pub symfs: Option<PathBuf>,
     #[command(flatten)]

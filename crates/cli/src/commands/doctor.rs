@@ -31,12 +31,13 @@ const BUFFER_BYTES: u64 = 64 << 10;
 /// Options of `lat doctor`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Records a program that ends at once, and asks the kernel for each source without \
-recording from it. Nothing stays.
+    after_help = "Records a program that ends at once, and opens each kernel source without recording \
+    from it. Leaves \
+nothing behind.
 
 Examples:
   lat doctor
-  sudo lat doctor       what root could record
+  sudo lat doctor       what root can record
   lat doctor --json
 
 Exit code 1: programs cannot be recorded here."

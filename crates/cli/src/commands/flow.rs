@@ -36,26 +36,25 @@ pub struct FlowArgs {
 /// What is asked of it.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
-    /// Show where branches led that the processor remembered at samples (perf record -b)
+    /// Show the branches recorded with samples (LBR; perf record -b)
     Branches(Box<branches::BranchesArgs>),
-    /// Show which functions and lines of source were executed, and how often (Intel PT)
+    /// Show executed functions and source lines, with counts (Intel PT)
     Coverage(Box<coverage::CoverageArgs>),
-    /// Show every instruction that a processor executed (Intel PT)
+    /// Print every executed instruction (Intel PT)
     Dump(Box<dump::DumpArgs>),
-    /// Show how many instructions are executed from one place in the code to another (Intel PT)
+    /// Count instructions and time between two points in the code (Intel PT)
     Delta(Box<delta::DeltaArgs>),
-    /// Show how many instructions calls of a function execute (Intel PT)
+    /// Count instructions per call of a function (Intel PT)
     Function(Box<function::FunctionArgs>),
-    /// Show how many more instructions system calls execute in a second trace (Intel PT)
+    /// Compare instructions per system call in two traces (Intel PT)
     Impact(Box<impact::ImpactArgs>),
-    /// Show how many bytes of what kinds of packets there are (Intel PT)
+    /// Count packets and bytes by packet type (Intel PT)
     Packets(Box<packets::PacketsArgs>),
-    /// Show how many instructions a kernel executes for system calls (Intel PT)
+    /// Count kernel instructions per system call (Intel PT)
     Syscalls(Box<impact::SyscallsArgs>),
-    /// Show which functions samples were taken in, or executed how many instructions, and on which paths of
-    /// calls
+    /// Show time by function and call path, from samples or from executed instructions
     Stacks(Box<stacks::StacksArgs>),
-    /// Show how finely traces say when something was, beside each other (Intel PT)
+    /// Compare the temporal resolution of traces (Intel PT)
     Trf(Box<trf::TrfArgs>),
 }
 

@@ -19,9 +19,9 @@ use facts::Facts;
 /// Options of `lat info`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  lat info demo\n  lat info demo --json | jq .losses\n  \
-    lat info demo --where 'bytes > 4k'                how many, when, and by whom\n  \
+    lat info demo --where 'bytes > 4k'                number, time and origin of these events\n  \
     lat info lttng-traces/auto-20261121/kernel\n\n\
-    Exit code 1: something in the trace is damaged. Losses are printed, but are no damage.")]
+    Exit code 1: the trace is damaged. Losses are printed, and do not count as damage.")]
 pub struct InfoArgs {
     #[command(flatten)]
     pub inputs: InputArgs,

@@ -30,7 +30,7 @@ const DISK_BYTES: u64 = 1 << 30;
     group = ArgGroup::new("condition").args(["when"]).required(true).multiple(true),
     after_help = "Examples:
   lat keep --when 'span(request) > 5ms' -- ./server
-                                          10 s before and 5 s behind each request that takes longer
+                                          10 s before and 5 s after each slow request
   lat keep --when 'missing(app:HEARTBEAT) for 2s' --before 30s --attach 1234
                                           a running program
   sudo lat keep --when 'event(sched:sched_switch, prev_comm == \"audio\")' --before 20ms --system
@@ -40,31 +40,32 @@ const DISK_BYTES: u64 = 1 << 30;
 Conditions:
   span(NAME) > TIME                       a span takes longer, whether it has ended or not
   sequence(EVENT, EVENT ...) within TIME  events in this order
-  missing(EVENT) for TIME                 an event that ought to come does not
-  rate(EVENT) > N/s [over TIME]           too many of them; with < too few
+  missing(EVENT) for TIME                 an expected event does not occur
+  rate(EVENT) > N/s [over TIME]           too many events; with < too few
   counter(NAME) > N                       also < >= <= == !=
-  event(SUBSYSTEM:EVENT, FIELD == VALUE)  an event, with these values
-  A and B within TIME                     each in any order, with the last of them
-Several are joined by `or`, or given with several --when; ( ) group. Spans and counters are those of
-the schema.
+  event(SUBSYSTEM:EVENT, FIELD == VALUE)  an event with these values
+  A and B within TIME                     both, in any order; true at the later one
 
-Each window is a whole recording, OUTPUT/spike-0001 and so on, cut to the asked time; kept.json in
-OUTPUT says when, why and what was measured. Windows that a moment falls into grow; others are their
-own. Everything else is forgotten: memory holds --before and a second more, at most --memory.")]
+Join several by `or`, or repeat --when; ( ) group. Spans and counters are those of the schema.
+
+Each window is a complete recording (OUTPUT/spike-0001, …) of the requested time; kept.json in
+OUTPUT lists when and why each was kept and the measured value. A moment inside a window extends
+that window. All other events are discarded: memory holds --before plus one second, at most
+--memory.")]
 pub struct KeepArgs {
     /// Time to keep before each moment
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
     pub before: Duration,
-    /// Time to keep behind each moment
+    /// Time to keep after each moment
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::parse_time)]
     pub after: Duration,
-    /// Most windows on disk; --max-size: most bytes of all windows [default: 1G]
+    /// Keep at most N windows on disk; --max-size limits their total size [default: 1G]
     #[arg(long, value_name = "N", default_value = "100", value_parser = values::parse_count)]
     pub most: u64,
-    /// Where there is no room for another window, keep the first ones, not the last
+    /// When these limits are reached, keep the first windows instead of the last
     #[arg(long)]
     pub first: bool,
-    /// Most memory for events that may still be needed
+    /// Memory for events that a window may still need
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = values::parse_bytes)]
     pub memory: u64,
     #[command(flatten)]

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
   lat list 1234                 the events of one of them
   lat list redis-server --json")]
 pub struct ListArgs {
-    /// A process id or a program's name: show its events
+    /// Show the events of this process id or program name
     pub target: Option<String>,
-    /// Show what is left of ended programs as well
+    /// Also show areas left by programs that have ended
     #[arg(long)]
     pub all: bool,
     /// Print JSON

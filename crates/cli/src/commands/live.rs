@@ -28,34 +28,34 @@ pub const ADDRESS: &str = "127.0.0.1:6660";
 #[command(
     override_usage = "lat live [OPTIONS] [ADDRESS] [--] [CMD]...",
     after_help = "Examples:
-  lat live -- ./server                    no files here; who wants it comes for it:
+  lat live -- ./server                    no files here; another machine receives it:
   lat record --connect 127.0.0.1:6660 -o there
-  lat live -o here -- ./server            files here as well: who comes late gets all of it
+  lat live -o here -- ./server            files here as well; late clients get all of it
   ssh host lat live - -- ./server | lat record --connect - -o there
                                           over a pipe, encrypted by ssh
-  lat live --bfscope -- ./server          dumps as text, as of Barrelfish's bfscope:
+  lat live --bfscope -- ./server          text dumps as of Barrelfish's bfscope:
   nc 127.0.0.1 6666
 
-Clients never hold up the recording or the program: one that is more than --live-window behind
-loses packets, and is told how many of which stream; so is the report. What others can reach needs
---token and is encrypted: clients give the --fingerprint that is printed here.
+Clients never block the recording or the program: a client that lags by more than --live-window
+loses packets; the client and the report get the number per stream. An address that other machines
+can reach needs --token and is encrypted; clients pass the printed fingerprint with --fingerprint.
 
-With --bfscope a dump is made at each flush: every --flush-every, and when lat flush asks for it. It
-goes to the client if one is connected, else to the console, else into the file of --dump."
+With --bfscope, each flush sends a dump: every --flush-every, and on `lat flush`. It goes to the
+client if one is connected, or else to the console, or else to the file of --dump."
 )]
 pub struct LiveArgs {
     /// HOST:PORT to listen on, or - for standard output [default: 127.0.0.1:6660]
     #[arg(value_name = "ADDRESS")]
     pub address: Option<String>,
-    /// Send dumps as of Barrelfish's bfscope to whoever connects to this port
+    /// Send dumps in the format of Barrelfish's bfscope to a client of this port
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "6666")]
     pub bfscope: Option<u16>,
-    /// With --bfscope: where dumps go that nobody is connected for [default: the console, or
+    /// With --bfscope: file for dumps made while no client is connected [default: the console, or
     /// lateralis-PROGRAM.trc if there is none]
     #[arg(long, value_name = "FILE", requires = "bfscope")]
     pub dump: Option<PathBuf>,
-    /// With --bfscope: numbers of events, a schema (.pleco) or the JSON made of it [default: those
-    /// of the recorded programs' schemas]
+    /// With --bfscope: event numbers, as a schema (.pleco) or its JSON [default: the schemas of the
+    /// recorded programs]
     #[arg(long, value_name = "FILE", requires = "bfscope")]
     pub definitions: Option<PathBuf>,
     #[command(flatten)]

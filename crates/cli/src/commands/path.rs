@@ -30,38 +30,38 @@ struct Around {
 /// Options of `lat path`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  lat path demo --span request            the slowest request, and where its time went
+  lat path demo --span request            where the time of the slowest request went
   lat path demo --span request --slowest 5 --json
-  lat path demo --span request --at 0.5s  the one that was open half a second after the beginning
+  lat path demo --span request --at 0.5s  the request that was open at this time
   lat path demo --span request --thread client-2 --from 0.5s
   lat path demo --thread client-2 --from 0.5s --until 0.6s
-                                          what a thread did and waited for, whatever its spans
+                                          what a thread did and waited for
   lat path demo --thread client-2 --at 0.5s
-                                          what it did then, just before and just after
+                                          what it did at this time, and just before and after
 
-From the end of the span back to its beginning: time in which its thread waited for a lock, a
-message or to be woken is the time of whoever it waited for. Locks and I/O of programs that nobody
-instrumented are known with `lat record --with mutex,io,thread`; who ran and who was ready to run
-where the trace has events of the scheduler.
+The path is followed from the end of the span back to its beginning: while its thread waited for a
+lock, a message or a wakeup, the path continues on the thread it waited for. Locks and I/O of
+unmodified programs are known with `lat record --with mutex,io,thread`; running and runnable
+threads with events of the scheduler (`--kernel sched`).
 
-Options that choose events choose spans, both of whose ends they keep; whom a chosen one waited for
-is found among all events of the time.
+Options that select events select the spans whose begin and end they match; the path itself uses
+all events of that time.
 
-Exit code 1: events are missing inside of a span, or before, or the trace does not say what ended a
-wait, so that parts of its path may be wrong.")]
+Exit code 1: events are missing inside or before a span, or the trace does not show what ended a
+wait, so parts of the path may be unknown.")]
 pub struct PathArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Name of the span, as `lat stats` shows it; without it, all that the one --thread did from
-    /// --from to --until, or around --at
+    /// Name of the span as `lat stats` prints it [default: the only kind of span]; with --thread and
+    /// without --span, the thread from --from to --until or around --at is explained
     #[arg(long, value_name = "NAME")]
     pub span: Option<String>,
-    /// So many, slowest first
+    /// Explain the N slowest
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "at",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub slowest: u32,
-    /// The one that was open at this time, in any form that --from takes; without --span, what the one
-    /// --thread did then, just before and just after
+    /// Explain the span that was open at this time; with --thread and without --span, what the thread did
+    /// just before and after
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<Moment>,
     #[command(flatten)]
@@ -80,10 +80,14 @@ pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
     let contains = |event: &Event<'_>| selection.contains(event);
     let chosen = selection.chosen(&recording, &contains);
     // What a thread is in the midst of when the time begins is known from before.
-    let begin = args.span.as_ref().and(chosen.interval.begin);
+    let span = match &args.span {
+        None if args.select.thread.is_empty() => Some(only_span(&chosen)?),
+        named => named.clone(),
+    };
+    let begin = span.as_ref().and(chosen.interval.begin);
     let interval = Interval { begin, ..chosen.interval };
     let around = Chosen { interval, ..selection.chosen(&recording, &contains) };
-    let (name, spans, stretches) = match (&args.span, args.at) {
+    let (name, spans, stretches) = match (&span, args.at) {
         (Some(span), _) => (span.clone(), spans(&args, span, &recording, &chosen)?, None),
         (None, Some(at)) => {
             let thread = thread(&args)?;
@@ -108,6 +112,21 @@ pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
     }
     let is_exact = explained.iter().all(|one| one.quality == Quality::Exact);
     Ok(if is_exact { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// The name of the spans that are explained where none is given: there is no other.
+fn only_span(chosen: &Chosen<'_>) -> Result<String, CliError> {
+    // No span has an empty name: this finds the names that there are.
+    let names = find(chosen, "", Wanted::Slowest(1)).err().unwrap_or_default();
+    let advice = match names.as_slice() {
+        [name] => return Ok(name.clone()),
+        [] => "the trace has no spans: name one thread with --thread".to_owned(),
+        names => {
+            format!("name one with --span: {}", names[..names.len().min(8)].join(", "))
+        }
+    };
+    let what = "neither a span nor one thread is named";
+    Err(CliError::new("cannot tell a path", what, advice))
 }
 
 /// The thread that is asked about without a span.

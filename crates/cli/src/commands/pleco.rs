@@ -12,11 +12,11 @@ use std::ffi::OsString;
     disable_help_flag = true,
     disable_version_flag = true,
     after_help = "Examples:
-  lat pleco gen app.pleco --c app.h       C functions, one for each event
+  lat pleco gen app.pleco --c app.h       one C function per event
   lat pleco fmt app.pleco                 format in place
-  lat pleco check OLD.pleco NEW.pleco     can old traces and programs be used further?
+  lat pleco check OLD.pleco NEW.pleco     is NEW compatible with old traces and programs?
 
-`lat pleco help` shows all outputs. The same as the separate command `pleco`."
+`lat pleco help` lists all outputs. Identical to the separate command `pleco`."
 )]
 pub struct PlecoArgs {
     /// gen, fmt, check or help, and their arguments

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Options of `lat policy`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  lat policy check web.toml             what it would do with the programs that run now
+  lat policy check web.toml             what it selects among the running programs
   lat policy from-genode config.xml > trace.toml")]
 pub struct PolicyArgs {
     /// What to do with policies.
@@ -31,9 +31,9 @@ pub struct PolicyArgs {
 /// What can be done with policies.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Show what a policy file would do with the programs that can be traced now
+    /// Show what a policy file selects among the programs that can be traced now
     Check(CheckArgs),
-    /// Translate the configuration of Genode's trace recorder; what has no equivalent is told
+    /// Translate the configuration of Genode's trace recorder; settings without an equivalent are listed
     FromGenode(FromGenodeArgs),
 }
 
@@ -42,9 +42,9 @@ pub enum Action {
 #[command(after_help = "Example:
   lat policy check web.toml && lat record --policy web.toml
 
-Exit code 1: a pattern names no event of the programs that the policy is about and that run now.")]
+Exit code 1: a pattern matches no event of the running programs that the policy selects.")]
 pub struct CheckArgs {
-    /// The policies
+    /// The policy file
     pub file: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -56,7 +56,7 @@ pub struct CheckArgs {
 #[command(after_help = "Example:
   lat policy from-genode config.xml > trace.toml")]
 pub struct FromGenodeArgs {
-    /// The XML that configures the trace recorder
+    /// The XML configuration of the trace recorder
     pub file: PathBuf,
 }
 

@@ -38,33 +38,33 @@ const BUFFER_BYTES: usize = 1 << 16;
     \"text\" 'text' LABEL         text\n  \
     == != < <= > >= =~ !~       compare; match a pattern with * and ?\n  \
     && || ! ( )                 combine; an event without the field fails a comparison\n  \
-    A field that no event has is told on standard error; the exit code stays.\n\n\
+    A warning names fields that no event has; the exit code does not change.\n\n\
     Examples:\n  \
     lat print demo\n  \
     lat print demo --event 'threads:*,!*:MUTEX_UNLOCK' --from 1.5s --until 1.6s\n  \
     lat print demo --app warehouse --where 'order > 3990 && $cpu == 1'\n  \
     lat print demo --time relative --from +0.01\n  \
     lat print demo --filter 'event.fields.id % 100 === 0'\n  \
-    lat print -f demo                     what happens while it is recorded\n  \
-    lat print -f 127.0.0.1:6660           the same of a live recording elsewhere\n  \
+    lat print -f demo                     events while they are recorded\n  \
+    lat print -f 127.0.0.1:6660           a live recording on another machine\n  \
     lat print perf.data --format json | jq .fields\n  \
     lat print demo --format babeltrace | diff - <(babeltrace2 --clock-seconds --clock-gmt \
     --no-delta --names=all demo/ctf)")]
 pub struct PrintArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// How a line looks
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// How a line of --format text has its time [default: utc]
+    /// Form of the time in --format text [default: utc]
     #[arg(long, value_enum, value_name = "FORM")]
     pub time: Option<TimeForm>,
     #[command(flatten)]
     pub select: SelectArgs,
-    /// At most so many events
+    /// Print at most this many events
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = values::parse_count)]
     pub limit: Option<u64>,
-    /// Go on while the recording goes on; instead of a path, TRACE may be HOST:PORT of a live one
+    /// Keep printing while the recording grows; TRACE may be HOST:PORT of a live recording
     #[arg(long, short)]
     pub follow: bool,
     #[command(flatten)]

@@ -44,97 +44,98 @@ const SIM: &str = "Simulated machine";
     after_help = "Examples:
   lat record -- ./server --port 80        a program with a schema, its children included
   lat record --with mutex,io -- redis-server
-                                          a program that nobody instrumented
+                                          an unmodified program
   lat record --attach 1234 --duration 10s a running program
   lat record --filter 'io:READ: count > 4096' --with io -- ./server
-                                          of these events only those that matter
-  lat record --program 'nginx,worker*'    every program of these names, now and later
-  lat record --policy web.toml            as a file says: which programs, what of each
+                                          only the events whose fields match
+  lat record --program 'nginx,worker*'    all programs of these names, now and later
+  lat record --policy web.toml            programs and events chosen by a file
   lat record --mode overwrite -- ./server keep only the newest events
-  lat record --shared -- make test        many programs in the memory of one
+  lat record --shared -- make test        many short programs in one set of rings
   lat record --start-on app:PHASE:number==3 --for 2s -- ./server
-                                          from an exact value of an event on
-  lat record --when 'span(request) > 5ms' --then 'mark slow; run ./tell' -- ./server
-                                          something is done when a condition becomes true
+                                          starts at an event with this value
+  lat record --when 'span(request) > 5ms' --then 'mark slow; run ./notify' -- ./server
+                                          acts when a condition becomes true
   sudo lat record --packets lo -- ./server
-                                          the packets of an interface, on the same time line
-  lat record --live -o here -- ./server   others may follow it while it is recorded:
+                                          network packets on the same timeline
+  lat record --live -o here -- ./server   others can follow while it is recorded:
   lat record --connect 127.0.0.1:6660 -o there
   lat record --kernel sched,syscalls -- ./server
-                                          and what the kernel does for the program
-  sudo lat record --system --duration 5s  what the whole machine does
-  lat record --sample 999 -- ./server     where it spends its time: `lat flow stacks`
+                                          with kernel events of the program
+  sudo lat record --system --duration 5s  the whole machine
+  lat record --sample 999 -- ./server     call stacks: see `lat flow stacks`
   sudo lat record --probe redis-server:processCommand -- redis-server
-                                          how long a function of any program takes
-  lat record --sim -- ./program           every instruction, in a simulated machine: lat flow
+                                          durations of a function of any program
+  lat record --sim -- ./program           every instruction, in a simulated machine
   lat record --serial /dev/ttyUSB0 -o here
-                                          what a machine without an OS sends over a serial line
+                                          a bare-metal machine over a serial line
 
-Groups of kernel events: sched, syscalls, irq, softirq, timer, signal, block, net, page-faults. Any
-other is named as the kernel names it: --kernel kmem:mm_page_alloc. Without the right to see them
-lat says which right is missing, and records the rest.
+Groups of kernel events: sched, syscalls, irq, softirq, timer, signal, block, net, page-faults.
+Other events have their kernel names: --kernel kmem:mm_page_alloc. If permissions are missing, lat
+prints which, and records everything else.
 
-With --shared one program that writes much can make the others lose events. A program that cannot
-share (another kind of rings, a second copy of the tracer in one process) gets rings of its own.
-Together the programs can have 256 schemas with 32752 events; the report says if there were more.
+With --shared, a program that writes many events can cause losses in the others. A program that
+cannot share (another kind of rings, a second copy of the tracer in one process) gets its own
+rings. All programs together can register 256 schemas with 32752 events; the report states if
+there were more.
 
-The program's output and exit status stay as they are: lat returns the program's exit status,
-128 + N if signal N ended it, and 2 with an error message if it could not be started. With --json
-the last line on standard output is a JSON object with both, the recording and the exit status."
+The program's output is unchanged. lat exits with the program's exit status, with 128 + N if
+signal N ended it, and with 2 and an error message if it could not be started. With --json the
+last line on standard output is a JSON object with the exit status and the summary of the
+recording."
 )]
 pub struct RecordArgs {
-    /// Folder to write the recording into [default: lateralis-PROGRAM, with a number if taken]
+    /// Directory for the recording [default: lateralis-PROGRAM, with a number if that exists]
     #[arg(short, long, value_name = "DIR", env = "LATERALIS_OUTPUT")]
     pub output: Option<PathBuf>,
-    /// Record what an unmodified program does, too
+    /// Also record library calls of an unmodified program
     #[arg(help_heading = PROGRAMS, long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub with: Vec<With>,
-    /// Record these events only: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?. Of --with all, unless
-    /// one of its events is named here
+    /// Record only these events: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?. Events of --with stay enabled
+    /// unless one of them is named here
     #[arg(help_heading = PROGRAMS, long, value_name = "PATTERN", value_delimiter = ',')]
     pub enable: Vec<String>,
     /// Do not record these events
     #[arg(help_heading = PROGRAMS, long, value_name = "PATTERN", value_delimiter = ',')]
     pub disable: Vec<String>,
-    /// Record an event only if its fields say so: 'SUBSYSTEM:EVENT: FIELD > NUMBER and …'
+    /// Record an event only if its fields match: 'SUBSYSTEM:EVENT: FIELD > NUMBER and …'
     #[arg(help_heading = PROGRAMS, long, value_name = "FILTER", conflicts_with = "policy")]
     pub filter: Vec<String>,
-    /// Record as this file says: which programs, and what of each; without CMD all that run or start
+    /// Choose programs and their events by a policy file; without CMD, among all programs that run or start
     #[arg(help_heading = PROGRAMS, long, value_name = "FILE",
         conflicts_with_all = ["enable", "disable", "with", "shared", "connect", "program"])]
     pub policy: Option<PathBuf>,
-    /// Record every program with one of these names that runs or starts, with * and ?
+    /// Record every program with one of these names, running or started later; * and ? match
     #[arg(help_heading = PROGRAMS, long, value_name = "PATTERN", value_delimiter = ',',
         conflicts_with_all = ["with", "shared", "connect", "attach", "command"])]
     pub program: Vec<String>,
-    /// Record what the kernel does for the program: groups of events, or SUBSYSTEM:EVENT with * and ?
+    /// Record kernel events of the program: groups, or SUBSYSTEM:EVENT with * and ?
     #[arg(help_heading = KERNEL, long, value_name = "EVENTS", value_delimiter = ',')]
     pub kernel: Vec<String>,
-    /// Where events of the kernel come from [default: tracefs, or perf where that cannot be used]
+    /// Source of kernel events [default: tracefs, or perf where tracefs is not available]
     #[arg(help_heading = KERNEL, long, value_enum, value_name = "WAY")]
     pub kernel_by: Option<kernel::KernelWay>,
-    /// Record functions of programs that nobody prepared, as spans, and points that their authors
-    /// marked: PROGRAM:FUNCTION or PROGRAM:PROVIDER:NAME
+    /// Record calls of a function as spans (PROGRAM:FUNCTION), or a USDT probe (PROGRAM:PROVIDER:NAME), in
+    /// unmodified programs
     #[arg(help_heading = KERNEL, long, value_name = "PROBE", value_delimiter = ',')]
     pub probe: Vec<String>,
-    /// Record what the kernel does for all programs [default of --kernel: sched,syscalls,irq,signal]
+    /// Record kernel events of the whole machine [default of --kernel: sched,syscalls,irq,signal]
     #[arg(help_heading = KERNEL, long)]
     pub system: bool,
-    /// Sample call stacks so many times a second, of the program or with --system of the whole
-    /// machine: `lat flow stacks` shows them
+    /// Sample call stacks HZ times per second, of the program or, with --system, of the whole machine; see
+    /// `lat flow stacks`
     #[arg(help_heading = STACKS,
         long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
     pub sample: Option<u64>,
-    /// Record the call stack each time that a thread leaves a processor, and when it is back:
-    /// `lat flow stacks --off-cpu` shows what it waited for
+    /// Record the call stack each time a thread leaves its CPU, and when it returns; see `lat flow stacks
+    /// --off-cpu`
     #[arg(help_heading = STACKS, long, conflicts_with_all = ["connect", "serial"])]
     pub off_cpu: bool,
-    /// Record the call stack at each of these events of the kernel: groups, or SUBSYSTEM:EVENT with *
-    /// and ?, as for --kernel
+    /// Record the call stack at each of these kernel events, named as for --kernel
     #[arg(help_heading = STACKS,
         long, value_name = "EVENTS", value_delimiter = ',', conflicts_with = "connect")]
     pub stacks: Vec<String>,
-    /// How the callers of a function are found
+    /// How to unwind the stack
     #[arg(help_heading = STACKS, long, value_name = "HOW", value_enum, default_value_t = sample::Stack::Fp,
         requires = "sampled")]
     pub sample_stack: sample::Stack,
@@ -143,7 +144,7 @@ pub struct RecordArgs {
         long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
         env = "LATERALIS_BUFFER")]
     pub buffer: u64,
-    /// Size of a packet, the unit of writing
+    /// Size of a packet, the unit in which rings are written to files
     #[arg(help_heading = RINGS,
         long, value_name = "SIZE", default_value = "64K", value_parser = values::parse_bytes,
         env = "LATERALIS_PACKET")]
@@ -157,79 +158,80 @@ pub struct RecordArgs {
     /// Stop after this time
     #[arg(help_heading = STOP, long, value_name = "TIME", value_parser = values::parse_time)]
     pub duration: Option<Duration>,
-    /// Stop when the recording has this size
+    /// Stop when the recording reaches this size
     #[arg(help_heading = STOP, long, value_name = "SIZE", value_parser = values::parse_bytes)]
     pub max_size: Option<u64>,
-    /// Begin a new piece, a whole recording of its own in the folder, when one has this size
+    /// Start a new chunk at this size; each chunk is a complete recording in its own directory
     #[arg(help_heading = RINGS, long, value_name = "SIZE", value_parser = values::parse_bytes,
         conflicts_with_all = ["max_size", "live", "connect"])]
     pub chunk_size: Option<u64>,
-    /// Begin a new piece after this time
+    /// Start a new chunk after this time
     #[arg(help_heading = RINGS, long, value_name = "TIME", value_parser = values::parse_time,
         conflicts_with_all = ["max_size", "live", "connect"])]
     pub chunk_time: Option<Duration>,
-    /// Of more pieces than this, remove the oldest: with --chunk-size, a bound for the disk
+    /// Keep at most N chunks and remove the oldest; with --chunk-size this bounds the disk space
     #[arg(help_heading = RINGS, long, value_name = "N", value_parser = values::parse_count)]
     pub keep_chunks: Option<u64>,
-    /// Record nothing before this event, of a program that has it: SUBSYSTEM:EVENT or
-    /// SUBSYSTEM:EVENT:FIELD==VALUE. The event itself is recorded, enabled or not
+    /// Start recording at this event: SUBSYSTEM:EVENT or SUBSYSTEM:EVENT:FIELD==VALUE. The event itself is
+    /// recorded, enabled or not; a program without this event records nothing
     #[arg(help_heading = STOP, long, value_name = "EVENT",
         conflicts_with_all = ["connect", "policy", "program", "filter"])]
     pub start_on: Option<String>,
-    /// Record nothing behind this event
+    /// Stop recording after this event
     #[arg(help_heading = STOP, long, value_name = "EVENT",
         conflicts_with_all = ["connect", "policy", "program", "filter"])]
     pub stop_on: Option<String>,
-    /// Record for this time from --start-on on
+    /// Stop recording this long after --start-on
     #[arg(help_heading = STOP, long = "for", value_name = "TIME", value_parser = values::parse_time,
         requires = "start_on")]
     pub for_time: Option<Duration>,
-    /// Record so many events of each program, that of --start-on included
+    /// Stop after N events of each program, including that of --start-on
     #[arg(help_heading = STOP, long, value_name = "N", value_parser = values::parse_count,
         conflicts_with_all = ["connect", "policy", "program", "filter"])]
     pub count: Option<u64>,
-    /// Do something when this becomes true: `lat keep --help` lists conditions
+    /// Run an action when this condition becomes true; `lat keep --help` lists conditions
     #[arg(help_heading = CONDITIONS, long, value_name = "CONDITION", conflicts_with = "connect")]
     pub when: Vec<String>,
-    /// What: start, stop, flush, snapshot BEFORE AFTER, mark NAME, run COMMAND; several separated by
-    /// `;`. One for all --when, or one for each
+    /// The action: start, stop, flush, snapshot BEFORE AFTER, mark NAME or run COMMAND; separate several by
+    /// `;`. Give one for all --when, or one for each
     #[arg(help_heading = CONDITIONS, long, value_name = "ACTION", conflicts_with = "connect")]
     pub then: Vec<String>,
-    /// Longest time that a command of `run` may take
+    /// Time limit of a command started by `run`
     #[arg(help_heading = CONDITIONS,
         long, value_name = "TIME", default_value = "60s", value_parser = values::parse_time)]
     pub run_time: Duration,
-    /// Write what open packets hold this often [default: 1s; with --when, lat keep: 100ms]
+    /// Interval at which partly filled packets are written [default: 1s; with --when and in lat keep:
+    /// 100ms]
     #[arg(help_heading = RINGS, long, value_name = "TIME", value_parser = values::parse_time)]
     pub flush_every: Option<Duration>,
-    /// Exit status 1 instead of 0 if events were lost
+    /// Exit with status 1 instead of 0 if events were lost
     #[arg(help_heading = STOP, long, conflicts_with_all = ["connect", "serial", "sim"])]
     pub fail_on_loss: bool,
-    /// Go on until all processes that the program started have ended
+    /// Continue until all processes that the program started have ended
     #[arg(help_heading = PROGRAMS, long)]
     pub follow: bool,
-    /// One set of rings for all programs of the command, instead of one for each
+    /// Use one set of rings for all programs of the command instead of one per program
     #[arg(help_heading = PROGRAMS, long, conflicts_with = "attach")]
     pub shared: bool,
-    /// Record a running program: its process id, or its name if one process has it
+    /// Record a running program, by process id or by a name that only one process has
     #[arg(help_heading = PROGRAMS,
         long, value_name = "PID|NAME", conflicts_with = "with", value_parser = processes::named)]
     pub attach: Option<u32>,
-    /// Capture the packets of these network interfaces, too; `any` means all there are
+    /// Also capture the packets of these network interfaces; `any` means all
     #[arg(help_heading = PROGRAMS, long, value_name = "INTERFACE", value_delimiter = ',')]
     pub packets: Vec<String>,
-    /// Most bytes of a captured packet that are kept [default: all]
+    /// Keep at most this many bytes of each captured packet [default: all]
     #[arg(help_heading = PROGRAMS,
         long, value_name = "SIZE", value_parser = values::parse_bytes, requires = "packets")]
     pub snap: Option<u64>,
-    /// Let others follow it while it is recorded, at HOST:PORT or 127.0.0.1:6660
+    /// Serve the recording live at HOST:PORT [default: 127.0.0.1:6660]
     #[arg(help_heading = LIVE, long, value_name = "ADDRESS", num_args = 0..=1,
         default_missing_value = crate::commands::live::ADDRESS)]
     pub live: Option<String>,
-    /// Receive what is recorded live elsewhere: HOST:PORT, bfscope://HOST:PORT, or - for a pipe
+    /// Receive a live recording from HOST:PORT, bfscope://HOST:PORT, or - for standard input
     #[arg(help_heading = LIVE, long, value_name = "ADDRESS", conflicts_with_all = ["live", "attach"])]
     pub connect: Option<String>,
-    /// Record what a machine without an operating system sends: DEVICE, tcp:HOST:PORT or unix:PATH
+    /// Record a bare-metal machine over a serial line: DEVICE, tcp:HOST:PORT or unix:PATH
     #[arg(help_heading = SERIAL, long, value_name = "LINE", conflicts_with_all = [
         "with", "enable", "disable", "filter", "policy", "program", "kernel", "kernel_by", "probe", "system",
         "sample", "stacks", "start_on", "stop_on", "count", "when", "then", "follow", "shared", "packets",
@@ -240,66 +242,66 @@ pub struct RecordArgs {
     #[arg(help_heading = SERIAL, long, value_name = "N", default_value_t = 115_200, requires = "serial",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub baud: u32,
-    /// Program that is running there: names its events, if it does not send their names
+    /// Program that runs on that machine: supplies event names if the machine does not send them
     #[arg(help_heading = SERIAL, long, value_name = "FILE", requires = "serial")]
     pub elf: Vec<PathBuf>,
-    /// Schema of such a program, where the program itself is not to be had
+    /// Schema of that program, if its ELF file is not available
     #[arg(help_heading = SERIAL, long, value_name = "FILE", requires = "serial")]
     pub schema: Vec<PathBuf>,
     #[command(flatten)]
     pub peer: PeerArgs,
-    /// Encrypt a live stream to this machine, too; one that others can reach always is
+    /// Encrypt the live stream on loopback as well; on other addresses it always is
     #[arg(help_heading = LIVE, long)]
     pub tls: bool,
-    /// Certificate of a live stream (PEM) [default: one is made; clients are told its fingerprint]
+    /// Certificate of the live stream (PEM) [default: generated; its fingerprint is printed for clients]
     #[arg(help_heading = LIVE, long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// Its private key (PEM)
+    /// Private key of --tls-cert (PEM)
     #[arg(help_heading = LIVE, long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Memory for what live clients have not taken yet; who is further behind loses packets
+    /// Memory for packets that live clients have not received yet; slower clients lose packets
     #[arg(help_heading = LIVE,
         long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
     pub live_window: u64,
-    /// With --connect, --serial: how long to try to come back when the connection broke
+    /// With --connect or --serial: how long to retry after the connection is lost
     #[arg(help_heading = LIVE,
         long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
     pub retry: Duration,
-    /// Run the program in a simulated machine, and record every instruction instead of events: for `lat flow`
+    /// Run the program in a simulated machine and record every instruction for `lat flow`, instead of
+    /// events
     #[arg(help_heading = SIM, long, requires = "command", conflicts_with_all = [
         "with", "enable", "disable", "filter", "policy", "program", "kernel", "kernel_by", "probe", "system",
         "duration", "max_size", "start_on", "stop_on", "count", "when", "then", "follow", "shared", "attach",
         "packets", "live", "connect"
     ])]
     pub sim: bool,
-    /// Processors of the simulated machine
+    /// CPUs of the simulated machine
     #[arg(help_heading = SIM, long, value_name = "N", default_value_t = 1, requires = "sim")]
     pub sim_cpus: u16,
-    /// Record the instructions of its kernel, too
+    /// Also record the instructions of its kernel
     #[arg(help_heading = SIM, long, requires = "sim")]
     pub sim_kernel: bool,
-    /// Keep a buffer of packets for each simulated processor, as `perf record -a` does, instead of one for
-    /// each thread
+    /// Use one packet buffer per simulated CPU, as `perf record -a` does, instead of one per thread
     #[arg(help_heading = SIM, long, requires = "sim")]
     pub sim_per_cpu: bool,
-    /// A file or folder that the program needs there, beside the libraries that it loads
+    /// A file or directory that the program needs there, in addition to its shared libraries
     #[arg(help_heading = SIM, long, value_name = "PATH", requires = "sim")]
     pub sim_file: Vec<PathBuf>,
-    /// More words for the command line of its kernel
+    /// Additional parameter for the kernel's command line
     #[arg(help_heading = SIM, long, value_name = "WORD", requires = "sim")]
     pub sim_append: Vec<String>,
-    /// Which packets its processors make, in the words of perf's `intel_pt/…/`: cyc, cyc_thresh=N,
-    /// mtc=0, mtc_period=N, psb_period=N, noretcomp
+    /// Packets to generate, in the terms of perf's `intel_pt/…/`: cyc, cyc_thresh=N, mtc=0, mtc_period=N,
+    /// psb_period=N, noretcomp
     #[arg(help_heading = SIM, long, value_name = "TERMS", requires = "sim")]
     pub sim_packets: Option<Packets>,
     /// Print the summary as one line of JSON on standard output
     #[arg(long)]
     pub json: bool,
-    /// Print nothing of our own but errors
+    /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
-    /// The program and its arguments: the first word that is no option, and all that stand behind it,
-    /// or all behind `--`
+    /// The program and its arguments: everything from the first word that is not an option, or everything
+    /// after `--`
     #[arg(last = true, value_name = "CMD", required_unless_present_any = [
         "attach", "connect", "system", "policy", "program", "serial"
     ])]
@@ -311,20 +313,20 @@ pub struct RecordArgs {
 pub enum With {
     /// Mutexes, read-write locks, condition variables
     Mutex,
-    /// Memory taken and given back
+    /// Allocations and frees of memory
     Malloc,
-    /// Reading and writing of files and sockets, but for io_uring
+    /// Reads and writes of files and sockets, except through io_uring
     Io,
-    /// Threads that start and end
+    /// Start and end of threads
     Thread,
 }
 
 /// What to do when a ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// Keep what is there; count what is lost
+    /// Drop new events and count them
     Discard,
-    /// Keep the newest events, read them at the end
+    /// Overwrite the oldest events; the rings are read at the end
     Overwrite,
 }
 

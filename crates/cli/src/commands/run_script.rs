@@ -26,14 +26,14 @@ use lines::{Format, Lines};
 
 /// Options of `lat run-script`.
 #[derive(Debug, Args)]
-#[command(after_help = "A script declares activities, and filters that choose what they see:\n  \
+#[command(after_help = "A script declares activities and filters for their events:\n  \
     activity(\"Mutex\").begin(\"threads:MUTEX_LOCK\").end(\"threads:MUTEX_UNLOCK\").key(\"mutex\")\n  \
     filter(event => event.cpu === 2)\n\n\
     Examples:\n  \
     lat run-script demo requests.js\n  \
     lat run-script demo requests.js --json | jq '.statistics[]'\n  \
     lat run-script demo requests.js --csv --app warehouse > requests.csv\n\n\
-    Exit code 1: something in the trace is damaged; 2: the script failed.")]
+    Exit code 1: the trace is damaged; 2: the script failed.")]
 pub struct RunScriptArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
@@ -42,13 +42,13 @@ pub struct RunScriptArgs {
     pub script: PathBuf,
     #[command(flatten)]
     pub select: SelectArgs,
-    /// Print JSON: the activities, their statistics, how the script runs
+    /// Print JSON: the activities, their statistics, how the script ran
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,
-    /// Print the activities as CSV, a line each
+    /// Print the activities as CSV
     #[arg(long)]
     pub csv: bool,
-    /// List at most so many activities; all are counted
+    /// List at most this many activities; the counts include all
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = values::parse_count)]
     pub limit: Option<u64>,
 }

@@ -34,16 +34,17 @@ pub(super) const INSTALL: &str = "install the package lateralis-sql, or build it
 #[derive(Debug, Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Options are those of lat-sql: `lat sql --help` shows them where it is installed, and \
-    says how to get it where it is not.\n\n\
+    after_help = "The options are those of lat-sql: `lat sql --help` prints them if it is installed, \
+    and otherwise \
+    how to install it.\n\n\
     Examples:\n  \
     lat sql demo                                                 the shell\n  \
     lat sql demo -c 'SELECT class, count(*) FROM events GROUP BY class'\n  \
     lat sql demo -f report.sql --format csv -o report.csv\n\n\
-    Exit code 1: something in the traces is damaged."
+    Exit code 1: a trace is damaged."
 )]
 pub struct SqlArgs {
-    /// Traces, then options: -c SQL, -f FILE, --format FORMAT, -o FILE, --memory SIZE, …
+    /// Traces, then options of lat-sql: -c SQL, -f FILE, --format FORMAT, -o FILE, --memory SIZE, …
     #[arg(value_name = "TRACE", trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
 }

@@ -40,32 +40,35 @@ use page::Section;
 
 /// Options of `lat stats`.
 #[derive(Debug, Args)]
-#[command(after_help = "Marks: `≥ 5` is at least 5, `5 ?` is of what was recorded only: events \
-    are missing.\n\n\
+#[command(
+    after_help = "Marks: `≥ 5` is a lower bound; `5 ?` was computed from the recorded events only, and \
+    some are \
+    missing.\n\n\
     Examples:\n  \
     lat stats demo\n  \
     lat stats demo --section keys,slowest --top 5\n  \
     lat stats demo --from 1.5s --until 2s --app warehouse\n  \
     lat stats recording --utilisation --section cpus,threads\n  \
     lat stats demo --json | jq '.spans[]'\n\n\
-    Exit code 1: something in the trace is damaged, or a budget of a schema is exceeded.")]
+    Exit code 1: the trace is damaged, or a budget of the schema is exceeded."
+)]
 pub struct StatsArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Only these parts of the page, or of the JSON
+    /// Print only these sections
     #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
     pub section: Vec<Section>,
-    /// Rows of a list before it is cut short
+    /// Print at most this many rows per table
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub top: usize,
     #[command(flatten)]
     pub select: SelectArgs,
-    /// Only the Nth interval, without a number the last, from a program's lat_utilisation_reset to
-    /// its lat_utilisation_finalize
+    /// Only the Nth interval (the last if N is omitted) from a program's lat_utilisation_reset to its
+    /// lat_utilisation_finalize
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true,
         default_missing_value = "0", conflicts_with_all = ["from", "until"])]
     pub utilisation: Option<usize>,
-    /// Print JSON, with all rows that there are
+    /// Print JSON with all rows
     #[arg(long)]
     pub json: bool,
 }

@@ -30,57 +30,57 @@ use crate::peer_args::PeerArgs;
 /// Options of `lat table`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    lat table demo                                    the tables there are, with their columns\n  \
+    lat table demo                                    all tables, with their columns\n  \
     lat table demo --name spans | head                a table as CSV\n  \
     lat table demo --name spans --column ts,duration,span,key\n  \
     lat table demo --name events --from 1s --until 2s -o events.parquet\n  \
     lat table -f demo --name events --json            events while they are recorded\n  \
     lat table demo --name spans -o spans.arrow        for pyarrow, pandas\n  \
-    lat table perf.data --name flow_calls             calls, from Intel PT\n    \
-    lat table perf.data --name stack_frames           functions on the stacks of samples\n\n\
-    docs/reference/tables.md says what tables hold.\n\
-    Exit code 1: something in the trace is damaged; what is healthy was written.")]
+    lat table perf.data --name flow_calls             calls, from Intel PT\n  \
+    lat table perf.data --name stack_frames           functions in the stacks of samples\n\n\
+    docs/reference/tables.md describes the tables.\n\
+    Exit code 1: the trace is damaged; the readable part was written.")]
 pub struct TableArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// The table to write; without it the tables there are are listed
+    /// Table to write; without it, the tables are listed
     #[arg(long, value_name = "TABLE")]
     pub name: Option<String>,
     /// Only these columns, in this order
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "name")]
     pub column: Vec<String>,
-    /// Where to write it; the ending tells the format: parquet, csv, jsonl, arrow, arrows
+    /// Output path; its extension selects the format: parquet, csv, jsonl, arrow, arrows
     #[arg(short, long, value_name = "PATH", requires = "name")]
     pub output: Option<PathBuf>,
-    /// The format, where the ending does not tell
+    /// Output format, if the extension does not select it
     #[arg(long, value_name = "FORMAT", requires = "name",
         value_parser = PossibleValuesParser::new(FORMATS.iter().map(|(word, _)| *word)))]
     pub to: Option<String>,
-    /// Only this many rows
+    /// Write at most this many rows
     #[arg(long, value_name = "NUMBER", requires = "name")]
     pub limit: Option<usize>,
-    /// Only what happened on these processors, in tables of events
+    /// Only events on these CPUs, in tables of events
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "name")]
     pub cpu: Vec<u32>,
-    /// Only from here on: 1.5s after the beginning, -1s before the end, or a time as any command prints it:
-    /// HH:MM:SS or a date, in UTC; nanoseconds; @SECONDS since 1970
+    /// Only events from this time on: 1.5s (after the beginning), -1s (before the end), or any time that
+    /// lat prints: HH:MM:SS or a date in UTC, nanoseconds, @SECONDS since 1970
     #[arg(long, value_name = "TIME", requires = "name", allow_hyphen_values = true)]
     pub from: Option<Moment>,
-    /// Only up to here
+    /// Only events before this time; forms as for --from
     #[arg(long, value_name = "TIME", requires = "name", allow_hyphen_values = true)]
     pub until: Option<Moment>,
-    /// Go on while the recording goes on: rows as they become certain, in the order of time; instead
-    /// of a path, TRACE may be HOST:PORT of a live one
+    /// Keep writing rows while the recording grows, in time order and only once they are final; TRACE may
+    /// be HOST:PORT of a live recording
     #[arg(long, short, requires = "name")]
     pub follow: bool,
     #[command(flatten)]
     pub code: CodeArgs,
     #[command(flatten)]
     pub peer: PeerArgs,
-    /// Replace what is there
+    /// Overwrite existing output
     #[arg(long)]
     pub force: bool,
-    /// Print JSON: of the list an object, of a table a line for each row
+    /// Print JSON: the list as one object, a table as one line per row
     #[arg(long)]
     pub json: bool,
 }

@@ -120,10 +120,10 @@ pub struct TopArgs {
     /// Time that the numbers are about: the last so long
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::parse_time)]
     pub over: Duration,
-    /// Only these parts of the page, or of the JSON
+    /// Print only these sections
     #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
     pub section: Vec<Section>,
-    /// Rows of a list before it is cut short
+    /// Print at most this many rows per table
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub top: usize,
     #[command(flatten)]

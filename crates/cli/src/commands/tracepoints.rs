@@ -18,26 +18,27 @@ use crate::selection::{SelectArgs, Selection};
 /// Options of `lat tracepoints`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A tracepoint is a span: what begins and ends it is its START and STOP, its \
-    key tells it from others.\nA STOP without a START since the last STOP is counted, but no \
-    sample; a START that no STOP follows is none either.\n\n\
+    after_help = "A tracepoint is a span: its begin and end events are START and STOP, and its key is \
+    part of its \
+    identity.\nA STOP without a START is counted but gives no sample, and neither does a START without \
+    a STOP.\n\n\
     Examples:\n  \
     lat tracepoints demo\n  \
-    lat tracepoints cost --cost 'point 0' 'point 1'    what a tracepoint costs itself\n  \
+    lat tracepoints cost --cost 'point 0' 'point 1'    the cost of a tracepoint\n  \
     lat tracepoints sel4.log --as sel4-tracepoints:aarch64 --format sel4bench\n\n\
-    Exit code 1: something in the trace is damaged."
+    Exit code 1: the trace is damaged."
 )]
 pub struct TracepointsArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Two tracepoints, one right inside the other with nothing in between: tells what a
-    /// tracepoint costs, and the others without that
+    /// Two tracepoints, one directly inside the other: their difference is the cost of a tracepoint, which
+    /// is subtracted from the others
     #[arg(long, num_args = 2, value_names = ["OUTER", "INNER"])]
     pub cost: Vec<String>,
-    /// Cycles of the trace's clock, or nanoseconds
+    /// Unit: cycles of the trace's clock, or nanoseconds
     #[arg(long, value_enum, default_value_t = Unit::Cycles)]
     pub unit: Unit,
-    /// A table, JSON, or JSON as seL4's benchmarks print it, with all samples
+    /// Output format; sel4bench is the JSON of seL4's benchmarks, with all samples
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Print JSON

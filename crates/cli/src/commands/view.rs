@@ -32,32 +32,32 @@ use crate::values;
 /// Options of `lat view`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The page works without a network. What is looked up again and again is kept in \
-    view.index, in the folder of the recording or in the cache folder; it is made anew when the \
-    trace has changed, and may be deleted. A recording that is still being made is followed; instead of \
-    a path, TRACE may be HOST:PORT of a live one, or bfscope://HOST:PORT of a bfscope, whose dumps are \
-    shown as they come.\n\n\
+    after_help = "The page needs no network. An index is cached in view.index, in the recording's \
+    directory or in the \
+    user's cache; it is rebuilt when the trace changes and may be deleted. A recording that is still \
+    being written is followed. Instead of a path, TRACE may be HOST:PORT of a live recording, or \
+    bfscope://HOST:PORT of a bfscope.\n\n\
     Examples:\n  \
     lat view demo\n  \
-    lat view good bad                     two recordings on one time line\n  \
-    lat view --no-open --port 8123 demo   the address to be opened by hand\n  \
-    lat view --listen 0.0.0.0 demo        for other machines, by plain HTTP\n  \
+    lat view good bad                     two recordings on one timeline\n  \
+    lat view --no-open --port 8123 demo   prints the address instead of opening it\n  \
+    lat view --listen 0.0.0.0 demo        for other machines, over plain HTTP\n  \
     lat view --allow-origin 'vscode-webview://*' demo\n\
     \x20                                       for the trace viewer of VS Code, at /tsp/api\n  \
-    lat view 127.0.0.1:6660               what a lat record --live or lat live records, as it comes\n  \
-    lat view bfscope://127.0.0.1:6666     what a bfscope of Barrelfish dumps"
+    lat view 127.0.0.1:6660               a recording made by lat record --live or lat live\n  \
+    lat view bfscope://127.0.0.1:6666     dumps of Barrelfish's bfscope"
 )]
 pub struct ViewArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Port to serve at; 0: one that is free
+    /// Port to serve on; 0 picks a free one
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub port: u16,
-    /// Address to serve at; requests must carry the token of the printed address
+    /// Address to serve on; requests need the token in the printed address
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub listen: IpAddr,
-    /// Let pages of this origin use the Trace Server Protocol at /tsp/api, as trace viewers in VS Code
-    /// and Theia do; * at its end stands for anything
+    /// Allow pages of this origin to use the Trace Server Protocol at /tsp/api, as the trace viewers of VS
+    /// Code and Theia do; a trailing * matches anything
     #[arg(long, value_name = "ORIGIN")]
     pub allow_origin: Vec<String>,
     /// Do not start a browser
@@ -66,14 +66,13 @@ pub struct ViewArgs {
     /// Print the address as JSON
     #[arg(long)]
     pub json: bool,
-    /// Of a recording that goes on: memory for what is shown; the oldest is forgotten
+    /// Memory for a live recording; the oldest events are dropped from the view
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::parse_bytes)]
     pub window: u64,
-    /// Of call stacks and instructions: look for the files that were mapped below this folder, as on another
-    /// machine
+    /// Directory with copies of the traced machine's files, for symbols and code
     #[arg(long, value_name = "DIR")]
     pub symfs: Option<PathBuf>,
-    /// Functions of the kernel: a copy of /proc/kallsyms
+    /// Kernel symbols: a copy of /proc/kallsyms
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
     #[command(flatten)]

@@ -26,23 +26,25 @@ const BATCH: usize = 4096;
 
 /// Options of `lat xml`.
 #[derive(Debug, Args)]
-#[command(after_help = "State providers give states, patterns give segments: both are summed up, \
-    and told one by one with --json.\nWhat is not understood is told with its line, and its \
-    analysis is not run.\n\n\
+#[command(
+    after_help = "State providers give states, patterns give segments: both are summarized; --json \
+    lists each.\n\
+    An analysis with an unsupported construct is not run; the message has its line.\n\n\
     Examples:\n  \
     lat xml componentanalysis.xml run\n  \
     lat xml checkpointanalysis.xml run --json | jq '.analyses[].found[].name'\n\n\
-    Exit code 1: an analysis of the file cannot be run, or something in the trace is damaged.")]
+    Exit code 1: an analysis of the file cannot be run, or the trace is damaged."
+)]
 pub struct XmlArgs {
     /// Analyses in the XML language of Trace Compass
     #[arg(value_name = "ANALYSIS.xml")]
     pub analysis: PathBuf,
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Run only this analysis of the file: its id, or its label
+    /// Run only the analysis with this id or label
     #[arg(long, value_name = "ID")]
     pub only: Vec<String>,
-    /// Print JSON: every state and segment
+    /// Print JSON with every state and segment
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

@@ -35,7 +35,7 @@ use warehouse::Size;
   lat demo
   lat demo --clients 4 --threads 8 --orders 10000 -o crowd && lat stats crowd")]
 pub struct DemoArgs {
-    /// Folder to write the recording into [default: lateralis-demo, with a number if taken]
+    /// Directory for the recording [default: lateralis-demo, with a number if that exists]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     #[command(flatten)]

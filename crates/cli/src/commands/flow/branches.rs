@@ -22,15 +22,16 @@ const ROWS: usize = 40;
 /// Options of `lat flow branches`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Processors remember the branches they took last (LBR of Intel and AMD, BRBE of Arm); \
-    perf record -b adds them to samples. Shares are of these branches, not of time. `cycles` is the mean of \
-    the cycles since the branch before. `lat table --name stack_branches` has each branch.\n\n\
+    after_help = "CPUs record the last branches taken (LBR of Intel and AMD, BRBE of Arm); perf record \
+    -b adds them to \
+    samples. Shares are of these branches, not of time. `cycles` is the mean number of cycles since the \
+    previous branch. `lat table --name stack_branches` has each branch.\n\n\
     Examples:\n  \
     perf record -b -- ./program\n  \
     lat flow branches perf.data\n  \
     lat flow branches perf.data --json\n  \
     perf record --call-graph lbr -- ./program; lat flow stacks perf.data\n\n\
-    Exit code 1: something in the trace is damaged."
+    Exit code 1: the trace is damaged."
 )]
 pub struct BranchesArgs {
     #[command(flatten)]

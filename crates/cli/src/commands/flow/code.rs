@@ -20,17 +20,17 @@ use crate::values;
 /// Where code and names of functions are.
 #[derive(Debug, Clone, Args)]
 pub struct CodeArgs {
-    /// Look for the files that were mapped below this directory: a copy of another machine's
+    /// Directory with copies of the traced machine's files, for code and symbols
     #[arg(long, value_name = "DIR")]
     pub symfs: Option<PathBuf>,
-    /// Code that is in no file that was mapped, with the address of its first byte: once for each
+    /// Code that is in no mapped file, with the address of its first byte; repeatable
     #[arg(long, value_name = "FILE:ADDRESS", value_parser = raw)]
     pub raw: Vec<(PathBuf, u64)>,
-    /// Processor of the packets, whose errata are worked around, as /proc/cpuinfo has it: its family and its
-    /// model. Recordings of perf say it themselves
+    /// Family and model of the CPU that made the packets, as in /proc/cpuinfo, to work around its errata;
+    /// recordings of perf contain it
     #[arg(long, value_name = "FAMILY/MODEL", value_parser = processor)]
     pub processor: Option<Errata>,
-    /// Functions of the kernel: a copy of /proc/kallsyms
+    /// Kernel symbols: a copy of /proc/kallsyms
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
 }

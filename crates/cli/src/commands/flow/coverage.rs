@@ -25,23 +25,23 @@ const ROWS: usize = 40;
 /// Options of `lat flow coverage`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What was executed, not what could have been: lines without code, and code that was never \
-    executed, are not listed. Lines need debug information in the programs, or their debug files. A line \
-    counts as often as the instruction of it that was executed most often.\n\n\
+    after_help = "Only executed lines are listed. Lines need debug information in the programs or \
+    separate debug \
+    files. The count of a line is that of its most often executed instruction.\n\n\
     Examples:\n  \
     lat flow coverage perf.data\n  \
     lat flow coverage perf.data --format lcov > flow.info; genhtml flow.info -o html\n\n\
-    Exit code 1: gaps hide some, or packets are missing."
+    Exit code 1: gaps hide some of it, or packets are missing."
 )]
 pub struct CoverageArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Only of images whose path matches, `*` and `?` for any characters
+    /// Only images whose path matches, with `*` and `?`
     #[arg(long, value_name = "PATTERN")]
     pub image: Option<String>,
     #[command(flatten)]
     pub code: CodeArgs,
-    /// A table, JSON, or what lcov and genhtml read
+    /// Output format; lcov is the input of lcov and genhtml
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Print JSON

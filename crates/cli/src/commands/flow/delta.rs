@@ -25,9 +25,9 @@ const LONGEST: usize = 10;
 /// Options of `lat flow delta`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A place is 0xADDRESS, FUNCTION (where it is entered), FUNCTION+0xOFFSET, return:FUNCTION, \
-    or insn:MNEMONIC. Counted are the instructions that retired behind FROM, up to and with TO. A beginning \
-    whose end a gap may have hidden is void.\n\n\
+    after_help = "A point is 0xADDRESS, FUNCTION (its entry), FUNCTION+0xOFFSET, return:FUNCTION or \
+    insn:MNEMONIC. \
+    Instructions are counted after FROM, up to and including TO. An interval that contains a gap is void.\n\n\
     Examples:\n  \
     lat flow delta perf.data --from main --to return:main\n  \
     lat flow delta perf.data --from parse --to parse     from call to call\n  \
@@ -41,24 +41,24 @@ pub struct DeltaArgs {
     /// Where an interval begins
     #[arg(long, value_name = "PLACE", value_parser = Marker::parse)]
     pub from: Marker,
-    /// Where it ends
+    /// Where the interval ends
     #[arg(long, value_name = "PLACE", value_parser = Marker::parse)]
     pub to: Marker,
-    /// Which beginning an end belongs to
+    /// Which beginning is paired with an end
     #[arg(long, value_enum, default_value_t = Pair::Last)]
     pub pair: Pair,
-    /// Show which functions this many of the longest intervals executed, one after the other
+    /// Print the functions executed by the N longest intervals, in order
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub flow: usize,
-    /// Draw how often each length came, as a picture in SVG
+    /// Write a histogram of the lengths as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// What is drawn: instructions, or time, where packets say when something was
+    /// Unit of the histogram: instructions, or time where the packets contain it
     #[arg(long, value_enum, default_value_t = By::Instructions)]
     pub by: By,
     #[command(flatten)]
     pub code: CodeArgs,
-    /// Print JSON, with every interval
+    /// Print JSON with every interval
     #[arg(long)]
     pub json: bool,
 }

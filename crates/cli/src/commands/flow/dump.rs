@@ -25,30 +25,31 @@ use crate::output;
 /// Options of `lat flow dump`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Reads Intel PT of perf record, and files of nothing but packets. The code comes from the \
-    files that were mapped; of a file with another build id none is used.\n\n\
+    after_help = "Reads Intel PT from perf.data, and raw packet files. Code is read from the mapped \
+    files, unless their \
+    build id differs.\n\n\
     Examples:\n  \
     perf record --per-thread -e intel_pt//u -- ./program\n  \
     lat flow dump perf.data\n  \
     lat flow dump perf.data --show blocks --json\n  \
     lat flow dump packets.pt --raw code.bin:0x401000\n\n\
-    Exit code 1: there are gaps of which nothing is known, or packets that are missing or not decoded."
+    Exit code 1: there are gaps, or packets that are missing or could not be decoded."
 )]
 pub struct DumpArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
     #[command(flatten)]
     pub code: CodeArgs,
-    /// Each instruction, each block of instructions, only what came in between, or packets as they are
+    /// What to print: each instruction, each block, only the events between them, or the raw packets
     #[arg(long, value_enum, default_value_t = Show::Instructions)]
     pub show: Show,
-    /// Show the line of source of each as well, and functions that were inlined
+    /// Also print the source line of each, and inlined functions
     #[arg(long)]
     pub lines: bool,
-    /// At most this many lines
+    /// Print at most this many lines
     #[arg(long, value_name = "COUNT", value_parser = crate::values::parse_count)]
     pub head: Option<u64>,
-    /// Print a line of JSON for each
+    /// Print one line of JSON each
     #[arg(long)]
     pub json: bool,
 }

@@ -27,20 +27,21 @@ const CALLS_MAX: usize = 1 << 24;
 /// Options of `lat flow function`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Counted are the instructions of a call, of what it called and, where the kernel was \
-    traced, of interrupts. A call whose beginning or end is missing is not among the numbers.\n\n\
+    after_help = "The instructions of a call include those of its callees and, if the kernel was \
+    traced, of interrupts. \
+    Calls whose beginning or end is missing are left out.\n\n\
     Examples:\n  \
     lat flow function parse perf.data\n  \
     lat flow function 'parse_*' --by-caller perf.data\n\n\
-    Exit code 1: no such function was called, or there are gaps."
+    Exit code 1: the function was not called, or there are gaps."
 )]
 pub struct FunctionArgs {
-    /// Name of the function, `*` and `?` for any characters
+    /// Name of the function, with `*` and `?`
     #[arg(value_name = "FUNCTION")]
     pub function: String,
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// One row for each function that called it
+    /// Print one row per caller
     #[arg(long)]
     pub by_caller: bool,
     #[command(flatten)]

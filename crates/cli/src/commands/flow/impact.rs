@@ -21,16 +21,17 @@ use crate::values;
 /// Options of `lat flow syscalls`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Counted are the instructions behind the one that calls the kernel, up to and with the one \
-    that returns; the kernel must have been traced, too (intel_pt//, not intel_pt//u).\n\n\
-    Exit code 1: there is no system call, or gaps hide some."
+    after_help = "Instructions are counted after the system-call instruction, up to and including the \
+    return. The \
+    kernel must have been traced as well (intel_pt//, not intel_pt//u).\n\n\
+    Exit code 1: there are no system calls, or gaps hide some."
 )]
 pub struct SyscallsArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
     #[command(flatten)]
     pub code: CodeArgs,
-    /// Print JSON, with every call
+    /// Print JSON with every call
     #[arg(long)]
     pub json: bool,
 }
@@ -38,19 +39,20 @@ pub struct SyscallsArgs {
 /// Options of `lat flow impact`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Two traces of the same calls: without and with what is to be judged, for instance a \
-    tracer. Medians are compared, of the calls that both have.\n\n\
-    Exit code 1: there is nothing to compare, or gaps hide some calls."
+    after_help = "Takes two traces of the same system calls, before and after a change such as enabling \
+    a tracer, and \
+    compares the medians of the calls that are in both.\n\n\
+    Exit code 1: no call is in both traces, or gaps hide some calls."
 )]
 pub struct ImpactArgs {
-    /// The trace without it
+    /// The trace before the change
     #[arg(value_name = "BEFORE")]
     pub before: PathBuf,
     #[command(flatten)]
     pub after: InputArgs,
     #[command(flatten)]
     pub code: CodeArgs,
-    /// Code of the trace without it, where it is another: as --raw
+    /// Code of the trace before the change, if it differs: as --raw
     #[arg(long, value_name = "FILE:ADDRESS", value_parser = super::code::raw)]
     pub raw_before: Vec<(PathBuf, u64)>,
     /// Print JSON

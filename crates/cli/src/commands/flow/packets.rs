@@ -16,12 +16,13 @@ use crate::values;
 /// Options of `lat flow packets`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "For each kind of packet: how many there are, and their bytes. What the settings of a \
-    tracer cost is seen in two recordings of one program:\n\n  \
+    after_help = "Prints the number of packets and bytes by packet type. To see what a setting costs, \
+    record the same \
+    program twice:\n\n  \
     perf record --per-thread -e intel_pt/cyc/u -o cycles.data -- ./program\n  \
     perf record --per-thread -e intel_pt/mtc_period=9/u -o coarse.data -- ./program\n  \
     lat flow packets cycles.data\n  lat flow packets coarse.data\n\n\
-    Exit code 1: gaps hide instructions, or bytes are no packets."
+    Exit code 1: there are gaps, or bytes that are not packets."
 )]
 pub struct PacketsArgs {
     #[command(flatten)]

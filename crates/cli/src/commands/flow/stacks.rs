@@ -31,10 +31,11 @@ const LINES: usize = 120;
 /// Options of `lat flow stacks`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Samples are those of lat record --sample and of perf record, with or without -g; \
-    of Intel PT, every instruction is counted. Names come from the files that \
-    were mapped, their debug files in /usr/lib/debug/.build-id, this kernel, /tmp/perf-PID.map, and \
-    jit-PID.dump as just-in-time compilers write it; of a file with another build id none is used.\n\n\
+    after_help = "Samples come from lat record --sample or perf record, with or without -g; with Intel \
+    PT, every \
+    instruction counts. Function names come from the mapped files, their debug files in \
+    /usr/lib/debug/.build-id, this kernel, and the /tmp/perf-PID.map and jit-PID.dump of just-in-time \
+    compilers. Files with another build id are not used.\n\n\
     Examples:\n  \
     lat record --sample 999 -o here -- ./program; lat flow stacks here\n  \
     lat flow stacks perf.data\n  \
@@ -42,28 +43,27 @@ const LINES: usize = 120;
     lat flow stacks perf.data --format svg > flame.svg\n  \
     lat record --off-cpu -o here -- ./program; lat flow stacks here --off-cpu\n  \
     lat flow stacks perf.data --root do_syscall_64 --format sunburst > calls.svg\n\n\
-    Exit code 1: something in the trace is damaged."
+    Exit code 1: the trace is damaged."
 )]
 pub struct StacksArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Show paths with at least this share of the samples' weight
+    /// Print only paths with at least this share of all samples
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub at_least: f64,
     #[command(flatten)]
     pub code: CodeArgs,
-    /// Tables, JSON, a line for each path (PROGRAM;FUNCTION;… WEIGHT), or a flame graph
+    /// Output format; folded is one line per path: PROGRAM;FUNCTION;… WEIGHT
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// How long threads were off the processor instead, by where they left it: in recordings of lat
-    /// record --off-cpu, and of perf record -e context-switches -c 1 --switch-events -g
+    /// Show off-CPU time by the call stack at which threads left the CPU; needs lat record --off-cpu, or
+    /// perf record -e context-switches -c 1 --switch-events -g
     #[arg(long)]
     pub off_cpu: bool,
-    /// Only what was called by functions of this name, and these, `*` and `?` for any characters: each as if
-    /// it were called by the program itself
+    /// Show only functions of this name and what they called, as roots of the tree; * and ? match
     #[arg(long, value_name = "FUNCTION")]
     pub root: Option<String>,
-    /// Count functions that were inlined as part of those that they were inlined into
+    /// Attribute inlined functions to the functions that contain them
     #[arg(long)]
     pub no_inline: bool,
     /// Print JSON

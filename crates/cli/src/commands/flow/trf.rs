@@ -19,13 +19,14 @@ const MOST: f64 = 100.0;
 /// Options of `lat flow trf`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "For each trace: the median time and the median number of instructions from one moment that \
-    packets tell apart to the next, and the temporal resolution factor: their product, from 0 of the finest \
-    of these traces to 100 of the coarsest. Record the same program with other packets of clocks:\n\n  \
+    after_help = "Prints for each trace the median time and the median number of instructions between \
+    two timestamps \
+    of its packets, and the temporal resolution factor: their product, scaled from 0 (the finest of these \
+    traces) to 100 (the coarsest). Record the same program with different timing packets:\n\n  \
     perf record --per-thread -e intel_pt/mtc_period=3/u -o coarse.data -- ./program\n  \
     perf record --per-thread -e intel_pt/cyc,cyc_thresh=1/u -o fine.data -- ./program\n  \
     lat flow trf coarse.data fine.data\n\n\
-    Exit code 1: a trace does not say when anything was, or gaps hide some of it."
+    Exit code 1: a trace contains no time, or gaps hide some of it."
 )]
 pub struct TrfArgs {
     #[command(flatten)]
