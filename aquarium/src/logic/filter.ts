@@ -162,7 +162,7 @@ function cores(session: Lists): Node {
   const lanes = session.lanes.filter((lane) => lane.kind === "cpu");
   return group(
     "cores",
-    "Cores",
+    "CPUs",
     lanes.map((lane) => ({
       key: `lane-${lane.id}`,
       label: lane.name,
@@ -221,10 +221,10 @@ function messages(session: Lists): Node {
 function applications(session: Lists): Node {
   return group(
     "applications",
-    "Applications",
+    "Processes",
     session.applications.map((one) => ({
       key: `application-${one.id}`,
-      label: one.name === "" ? "Unknown application" : one.name,
+      label: one.name === "" ? "Unknown process" : one.name,
       count: one.events,
       quality: one.quality,
       swatch: one.id,

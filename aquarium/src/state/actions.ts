@@ -225,7 +225,7 @@ export const COMMANDS: Command[] = [
   { name: "Previous event (of the selected kind)", keys: ",", run: () => void step(false) },
   { name: "Show or hide message arrows", keys: "M", run: toggleArrows, when: () => hasMessages() },
   {
-    name: "Arrows between cores, or between threads",
+    name: "Arrows between CPUs, or between threads",
     keys: "N",
     run: () => {
       store.arrowsBetween.value = store.arrowsBetween.value === "threads" ? "cores" : "threads";
@@ -233,7 +233,7 @@ export const COMMANDS: Command[] = [
     when: () => hasMessages(),
   },
   {
-    name: "All lanes, cores, processes, or threads",
+    name: "All lanes, CPUs, processes, or threads",
     keys: "G",
     run: () => {
       const next = GROUPINGS.indexOf(store.grouping.value) + 1;

@@ -17,9 +17,9 @@ const KEPT_AS = "aquarium-scripts";
 
 const FIRST: Draft[] = [
   {
-    name: "one core",
+    name: "one CPU",
     text: `// Which events to keep. Switch it on in the filter at the left.
-filter("core 0 only", event => event.cpu === 0);
+filter("CPU 0 only", event => event.cpu === 0);
 `,
   },
   {

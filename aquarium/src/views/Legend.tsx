@@ -17,8 +17,8 @@ const STATES: [name: string, meaning: string][] = [
 ];
 
 const ROWS: [RowKind, string, string][] = [
-  ["running", "bar on a CPU", "the application whose thread has the CPU, by its switches"],
-  ["seen", "thin bar on a CPU", "events of the application come from there; it need not run in between"],
+  ["running", "bar on a CPU", "the process whose thread runs on the CPU, from its switches"],
+  ["seen", "thin bar on a CPU", "events of the process were seen there; it may not have run in between"],
   ["spans", "bars on a thread", "spans; those inside others are below them"],
   ["states", "bars without gaps", "states of the program"],
   ["events", "dots or columns", "single events; columns are higher the more there are"],

@@ -42,7 +42,7 @@ export function Palette() {
           aria-controls="palette-list"
           aria-label="Command"
           value={letters}
-          placeholder="Command, lane, event or application"
+          placeholder="Command, lane, event or process"
           aria-activedescendant={`palette-${at}`}
           onInput={(event) => {
             setLetters(event.currentTarget.value);

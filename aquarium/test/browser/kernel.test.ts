@@ -72,7 +72,7 @@ inChromium("a trace of a kernel", of, (begin) => {
     await click(page, WORKER, trace.came[round] + 10_000);
     const running = await details(page);
     expect(running).toContain("running");
-    expect(running).toMatch(/core1/);
+    expect(running).toMatch(/CPU1/);
     expect(running).toMatch(/Woken byboss 101/);
     expect(await wakes(page)).toBe(1);
 

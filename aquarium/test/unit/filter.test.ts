@@ -36,7 +36,7 @@ const tryFind = (key: string, among: F.Node[]): F.Node | null => {
 describe("the filter's tree", () => {
   test("groups that hold nothing are left out", () => {
     expect(nodes.map((node) => node.key)).toEqual(["cores", "subsystems", "messages", "applications"]);
-    expect(find("application-1").label).toBe("Unknown application");
+    expect(find("application-1").label).toBe("Unknown process");
     expect(find("subsystem-ipc").quality).toBe("lower_bound");
   });
   test("a box has the state of what is below it", () => {

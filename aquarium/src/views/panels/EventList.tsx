@@ -27,7 +27,7 @@ function columns(): Column<EventRow>[] {
   };
   return [
     { name: "Time", width: "168px", align: "right", cell: time },
-    { name: "Core", width: "76px", cell: (row) => laneById.value.get(row.lane)?.name ?? "" },
+    { name: "CPU", width: "76px", cell: (row) => laneById.value.get(row.lane)?.name ?? "" },
     ...(hasSubsystems ? [subsystem] : []),
     {
       name: "Event",
@@ -40,7 +40,7 @@ function columns(): Column<EventRow>[] {
       ),
     },
     {
-      name: "Application",
+      name: "Process",
       width: "minmax(80px, 130px)",
       cell: (row) => <ApplicationCell id={row.application} />,
     },

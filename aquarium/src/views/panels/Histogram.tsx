@@ -69,7 +69,7 @@ export function Histogram() {
               onChange={(event) => (per.value = event.currentTarget.value as typeof per.value)}
             >
               <option value="thread">of its thread</option>
-              <option value="lane">of its core</option>
+              <option value="lane">of its CPU</option>
               <option value="all">anywhere</option>
             </select>
           </label>

@@ -38,12 +38,12 @@ export function Utilisation() {
         <label>
           of{" "}
           <select value={by.value} onChange={(event) => (by.value = event.currentTarget.value as By)}>
-            <option value="cpu">cores</option>
+            <option value="cpu">CPUs</option>
             <option value="thread">threads</option>
-            <option value="application">applications</option>
+            <option value="application">processes</option>
           </select>
         </label>
-        <span>in the {store.range.value ? "marked range" : "shown time"}; 100 % is one core</span>
+        <span>in the {store.range.value ? "marked range" : "shown time"}; 100 % is one CPU</span>
       </div>
       {error ? <p class="empty">{error}</p> : answer && <Lines frame={answer} t0={t0} step={nsPerPx} />}
     </div>

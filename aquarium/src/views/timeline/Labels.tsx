@@ -6,7 +6,7 @@ import { summaries } from "./scene.ts";
 import * as store from "../../state/store.ts";
 
 const KIND_NAMES: Record<string, string> = {
-  cpu: "core",
+  cpu: "CPU",
   process: "process",
   thread: "thread",
   component: "component",
@@ -77,8 +77,8 @@ export function LaneName({
         </small>
       </>
     );
-  // "core 0" need not be told to be a core.
-  const isPlain = lane.kind === "cpu" || lane.name.toLowerCase().includes(kind);
+  // The name "CPU 0" already contains the kind.
+  const isPlain = lane.kind === "cpu" || lane.name.toLowerCase().includes(kind.toLowerCase());
   return (
     <>
       <span class="lane-name" title={title}>

@@ -153,7 +153,7 @@ function LaneSearch() {
 
 const GROUP_NAMES: Record<Grouping, string> = {
   all: "all lanes",
-  cores: "cores",
+  cores: "CPUs",
   processes: "processes",
   threads: "threads",
 };

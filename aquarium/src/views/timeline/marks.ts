@@ -22,11 +22,18 @@ export interface Marks {
 const FONT = "11px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 /** Less room than this holds no name worth reading. */
 const NARROWEST_NAME_PX = 22;
+/** More bundles of messages than this are drawn as hairlines without numbers. */
+const CROWD = 60;
 
 export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, marks: Marks): void {
   const ratio = globalThis.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, scene.width, scene.height);
+  // Below the names, and faint where there are many: arrows must not hide the timeline.
+  const isCrowd = marks.arrows.length > CROWD;
+  context.globalAlpha = Math.min(1, Math.max(0.1, 45 / Math.max(1, marks.arrows.length)));
+  for (const line of marks.arrows) arrow(context, scene, line, isCrowd ? 1 : line.widthPx);
+  context.globalAlpha = 1;
   for (const pinned of scene.pinnedHeight > 0 ? [false, true] : [false]) {
     context.save();
     context.beginPath();
@@ -42,11 +49,8 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
     }
     context.restore();
   }
-  // A crowd of arrows must not hide what it lies on.
-  context.globalAlpha = Math.min(1, Math.max(0.1, 45 / Math.max(1, marks.arrows.length)));
-  for (const line of marks.arrows) arrow(context, scene, line);
-  context.globalAlpha = 1;
-  for (const line of badged(marks.arrows, 8)) badge(context, scene, line);
+  // In a crowd the tooltip has the number of messages.
+  if (!isCrowd) for (const line of badged(marks.arrows, 8)) badge(context, scene, line);
   for (const line of marks.wakes) wake(context, scene, line);
   if (marks.range) rangeBand(context, scene, marks.range);
   if (marks.selected) selection(context, scene, marks.selected);
@@ -169,16 +173,16 @@ function shortened(context: CanvasRenderingContext2D, text: string, room: number
   return letters < 2 ? "" : `${text.slice(0, letters)}…`;
 }
 
-function arrow(context: CanvasRenderingContext2D, scene: Scene, line: Line): void {
+function arrow(context: CanvasRenderingContext2D, scene: Scene, line: Line, widthPx: number): void {
   const dx = line.x1 - line.x0;
   const dy = line.y1 - line.y0;
   const length = Math.hypot(dx, dy);
   if (length < 1) return;
   context.strokeStyle = scene.theme.arrow;
   context.fillStyle = scene.theme.arrow;
-  context.lineWidth = line.widthPx;
+  context.lineWidth = widthPx;
   const [ux, uy] = [dx / length, dy / length];
-  const head = Math.min(5 + line.widthPx, length);
+  const head = Math.min(5 + widthPx, length);
   context.beginPath();
   context.moveTo(line.x0, line.y0);
   context.lineTo(line.x1 - ux * head * 0.8, line.y1 - uy * head * 0.8);

@@ -68,7 +68,7 @@ const METHODS: [&str; 28] = [
     "tables",
     "notes",
     "note",
-    "sql",
+    SQL,
     INSTRUCTIONS,
     CONTROL,
 ];
@@ -81,6 +81,8 @@ const LANE_ACTIVITY: &str = "lane_activity";
 
 /// Only where there is a recorder that can be asked.
 const CONTROL: &str = "control";
+/// Only where the program that answers is installed.
+const SQL: &str = "sql";
 
 /// Only where instructions were recorded.
 const INSTRUCTIONS: &str = "instructions";
@@ -93,6 +95,7 @@ pub fn of(session: &Session) -> Vec<&'static str> {
     let is_there = |method: &&str| match *method {
         CONTROL => session.control().is_some(),
         INSTRUCTIONS => has_flow,
+        SQL => querying::is_installed(),
         _ => true,
     };
     let of_several = OF_SEVERAL.into_iter().filter(|_| several);
@@ -185,7 +188,7 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
         "note" => noting::write(session, params).map(Answer::Json),
         INSTRUCTIONS => flow::instructions(session, params).map(Answer::Json),
         CONTROL => controlling::control(session, params).map(Answer::Json),
-        "sql" => querying::sql(session, params).map(Answer::Json),
+        SQL => querying::sql(session, params).map(Answer::Json),
         "find" => listing::find(session, params).map(Answer::Json),
         _ => Err(Problem::new(
             "no such method",

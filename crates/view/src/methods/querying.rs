@@ -109,6 +109,11 @@ fn read(from: Option<impl Read>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Whether there is a program that can answer.
+pub fn is_installed() -> bool {
+    program().is_ok()
+}
+
 /// Beside this program, else on the `PATH`.
 fn program() -> Result<PathBuf, Problem> {
     let beside = env::current_exe().ok().and_then(|lat| Some(lat.parent()?.join(PROGRAM)));
