@@ -79,7 +79,7 @@ inChromium("a trace of a kernel", of, (begin) => {
     await page.locator(".details button.link").click();
     await settled(page);
     const boss = await details(page);
-    expect(boss).toMatch(/core0/);
+    expect(boss).toMatch(/CPU0/);
     // All of its wake-ups, and of those in the time that is shown a line each.
     expect(await page.locator(".details button.link").count()).toBe(trace.woken.length);
     const [t0, t1] = await shownView(page);
@@ -101,7 +101,7 @@ inChromium("a trace of a kernel", of, (begin) => {
     expect(await details(page)).toContain("blocked");
     expect(await details(page)).toMatch(/Woken byboss 101/);
     // Where it waits nothing of it has a CPU.
-    expect(await details(page)).not.toMatch(/core\d/);
+    expect(await details(page)).not.toMatch(/CPU\d/);
   });
 
   test("where a thread exits is marked, as often as lat stats reports it, and nothing is drawn after it", async () => {
