@@ -112,3 +112,33 @@ fn a_recording_is_counted_as_it_is_printed() {
     assert_eq!(Some(written), json["events_total"].as_u64());
     assert!(written > 0);
 }
+
+#[test]
+fn kernel_events_of_lttng_have_the_subsystems_of_ftrace() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis/kernel");
+    if !path.exists() {
+        println!("SKIPPED: {} is not there", path.display());
+        return;
+    }
+    let (place, trace) = (Place::new(), path.display().to_string());
+    let all = printed(&place, &trace, &[]);
+    for (subsystem, prefixes) in [
+        ("sched", &["sched_"][..]),
+        ("irq", &["irq_", "softirq_"]),
+        ("syscalls", &["syscall_entry_", "syscall_exit_", "compat_syscall_"]),
+    ] {
+        let is_it = |name: &String| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        let expected: BTreeMap<String, u64> = all
+            .iter()
+            .filter(|(name, _)| is_it(name))
+            .map(|(name, n)| (name.clone(), *n))
+            .collect();
+        assert!(!expected.is_empty());
+        let script = format!("event.subsystem === '{subsystem}'");
+        for options in [["--subsystem", subsystem], ["--filter", &script]] {
+            assert_eq!(printed(&place, &trace, &options), expected, "{options:?}");
+            assert_eq!(counted(&place, "stats", &trace, &options), expected, "{options:?}");
+        }
+    }
+}

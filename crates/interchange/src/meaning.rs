@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use lateralis_model::role::{KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
 use lateralis_model::{
     Dropped, Event, EventClass, Field, Member, Source, StreamClass, Text, Value,
+    subsystem_and_event,
 };
 
 use crate::json::{FieldWriter, find};
@@ -62,7 +63,7 @@ impl Meanings {
 
 impl Meaning {
     fn new(class: &EventClass) -> Self {
-        let subsystem = class.name.split_once(':').map_or("", |(subsystem, _)| subsystem);
+        let (subsystem, _) = subsystem_and_event(&class.name);
         let chrome = class.attribute(crate::CHROME_PHASE).map(str::as_bytes);
         Self {
             roles: Role::of(class).collect(),

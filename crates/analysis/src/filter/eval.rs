@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use lateralis_model::role::PHASE;
-use lateralis_model::{Event, Field, FieldKind, IntegerClass, Names, StreamSummary, Value};
+use lateralis_model::{
+    Event, Field, FieldKind, IntegerClass, Names, StreamSummary, Value, subsystem_and_event,
+};
 
 use super::{Comparison, Expression, Known, Operand, Step, matches_pattern};
 
@@ -211,7 +213,7 @@ fn find_known<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Opt
     match known {
         Known::Event => Some(Found::Text(Cow::Borrowed(name))),
         Known::Subsystem => {
-            let subsystem = name.split_once(':').map_or("", |(subsystem, _)| subsystem);
+            let (subsystem, _) = subsystem_and_event(name);
             Some(Found::Text(Cow::Borrowed(subsystem)))
         }
         Known::Phase => event.class.attribute(PHASE).map(|phase| Found::Text(phase.into())),

@@ -13,7 +13,9 @@ use lateralis_analysis::filter::columns::{
     Whole, locate,
 };
 use lateralis_analysis::filter::{Context, Known};
-use lateralis_model::{Encoding, Event, EventClass, FieldClass, FieldKind, Label, StreamClass};
+use lateralis_model::{
+    Encoding, Event, EventClass, FieldClass, FieldKind, Label, StreamClass, subsystem_and_event,
+};
 
 use super::constants::{relation, turned, with};
 use super::row::{EventRow, absent, evaluate};
@@ -200,7 +202,7 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
             }
             Path::Known(Known::Subsystem) => {
                 let name = self.scopes.class.name.as_str();
-                let subsystem = name.split_once(':').map_or("", |(subsystem, _)| subsystem);
+                let (subsystem, _) = subsystem_and_event(name);
                 Bound::Constant(Value::Text(subsystem.into()))
             }
             Path::Known(Known::Time) => Bound::Whole(Whole::Time, Kind::Big),

@@ -46,7 +46,7 @@ pub use keys::field_text;
 pub use kinds::{Counter, Kind, Kinds, Machine};
 pub use ordered::{Edges, Sink, Visited};
 use plan::{Place, Plan, Step};
-pub use threads::{Thread, Threads};
+pub use threads::{Thread, Threads, name_of_idle};
 use wakes::{WakeEvent, WakeUps};
 pub use wakes::{WakeMoment, Waker};
 

@@ -60,6 +60,13 @@ pub struct Threads {
     learnt: Vec<Writer>,
 }
 
+/// The common name of the idle threads, or nothing: all of them have the id 0, and on each CPU another name
+/// (`swapper/3`).
+#[must_use]
+pub fn name_of_idle(name: &str) -> &str {
+    if name.starts_with("swapper") { "swapper" } else { "" }
+}
+
 impl Threads {
     /// A thread by its number.
     #[must_use]
@@ -194,8 +201,8 @@ impl Threads {
 
     /// Gives a name to a thread; it costs a comparison where it has that name already.
     pub(super) fn named(&mut self, tid: u32, name: &str) {
-        // Every processor has an idle thread 0, each with a name of its own.
-        if tid == 0 || name.is_empty() {
+        let name = if tid == 0 { name_of_idle(name) } else { name };
+        if name.is_empty() {
             return;
         }
         if let Some(thread) = self.thread(tid)

@@ -12,6 +12,7 @@ use lateralis_model::{
     ColumnBatch, ColumnRequest, Event, EventClass, Fields, Host, Interval, Place, Slot, Source,
     Trace, Want, Wanted, Writer,
 };
+use lateralis_semantics::facts::name_of_idle;
 use lateralis_units::Nanos;
 
 use crate::Recording;
@@ -179,8 +180,8 @@ impl Owners {
     }
 
     fn named(&mut self, tid: u32, name: Option<String>, time: Nanos) {
-        // Every processor has an idle thread 0, each with a name of its own.
-        let Some(name) = name.filter(|name| tid != 0 && !name.is_empty()) else { return };
+        let name = name.map(|name| if tid == 0 { name_of_idle(&name).to_owned() } else { name });
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         let is_room = self.threads.len() < MAX_NAMES;
         match self.threads.get_mut(&tid) {
             Some((told, _)) if *told > time => {}

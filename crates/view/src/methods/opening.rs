@@ -2,6 +2,7 @@
 //! `open`, `filter`.
 
 use lateralis_lanes::{Contradictory, LaneKind, Meta, RowKind, Wanted, quality_name};
+use lateralis_model::subsystem_and_event;
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
@@ -38,7 +39,7 @@ pub fn open(session: &Session) -> Value {
     let of_class = |id| quality_name(u8::from(is_lossy || is_filtered(meta, id)));
     let lanes: Vec<Value> = (0u32..).zip(&meta.lanes).map(|(id, _)| lane(session, id)).collect();
     let classes = meta.classes.iter().enumerate().map(|(id, class)| {
-        let (subsystem, name) = class.name.split_once(':').unwrap_or(("", &class.name));
+        let (subsystem, name) = subsystem_and_event(&class.name);
         let mut told = json!({
             "id": id, "subsystem": subsystem, "name": name, "count": class.count,
             "quality": of_class(id), "first": class.first, "last": class.last,

@@ -4,6 +4,7 @@
 use std::io::{self, BufWriter, Write};
 
 use lateralis_lanes::Listed;
+use lateralis_model::subsystem_and_event;
 use lateralis_traces::{TableCell, TableFile, TableType};
 use serde_json::{Value, json};
 
@@ -160,7 +161,7 @@ impl Export {
                 let event = methods::event(session, *point);
                 let class = event["class"].as_u64().and_then(|id| meta.classes.get(id as usize));
                 let name = class.map_or("", |class| class.name.as_str());
-                let (subsystem, name) = name.split_once(':').unwrap_or(("", name));
+                let (subsystem, name) = subsystem_and_event(name);
                 let id = event["application"].as_u64().filter(|id| *id > 0);
                 let application = id.and_then(|id| meta.applications.get(id as usize));
                 let row = [

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use lateralis_model::role::PHASE;
-use lateralis_model::{Encoding, FieldClass, FieldKind, IntegerClass, Label};
+use lateralis_model::{Encoding, FieldClass, FieldKind, IntegerClass, Label, subsystem_and_event};
 
 use super::locate::{Located, Scopes, Way, Whole, locate};
 use super::{Depends, Element, Number, element_labels};
@@ -82,7 +82,7 @@ impl<'t> Scopes<'t> {
         match known {
             Known::Event => Bound::Literal(Found::Text(Cow::Borrowed(name))),
             Known::Subsystem => {
-                let subsystem = name.split_once(':').map_or("", |(subsystem, _)| subsystem);
+                let (subsystem, _) = subsystem_and_event(name);
                 Bound::Literal(Found::Text(Cow::Borrowed(subsystem)))
             }
             Known::Phase if self.class.attribute(PHASE).is_some() => {
