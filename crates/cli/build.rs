@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Builds the C parts that `lat` carries in itself, so that one file is all that
-//! has to be installed: the library behind `lat record --with`, and the client
-//! of the demonstration.
+//! Builds the C parts embedded in `lat`, so that a single file is installed: the library that
+//! `lat record --with` preloads, and the client of the demonstration.
 
 use std::env;
 use std::fs;
@@ -17,8 +16,8 @@ fn main() {
     for folder in [&tracer, &preload, &demo] {
         println!("cargo::rerun-if-changed={}", folder.display());
     }
-    // Names of functions and line numbers would be half of the file, and a panic names its place
-    // without them.
+    // Function names and line numbers would double the file's size, and a panic reports its location without
+    // them.
     println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     let core = c_files(&tracer.join("src"));
     let includes = [tracer.join("include"), tracer.join("src")];
@@ -26,9 +25,9 @@ fn main() {
     let library = out.join("liblateralis-preload.so");
     let mut sources = c_files(&preload);
     sources.extend(core.iter().cloned());
-    // Initial-exec: the usual model of -fPIC costs half an event at each event. Two segments instead of
-    // four: the loader of each recorded program maps two fewer, which is 10 to 20 us of a program that
-    // lives for a moment.
+    // Initial-exec: the default TLS model of -fPIC costs half an event per event. Two segments instead of
+    // four: the loader of each recorded program maps two fewer, which saves 10 to 20 us in a short-lived
+    // program.
     let flags = [
         "-shared",
         "-fPIC",
@@ -47,14 +46,14 @@ fn main() {
     publish("LAT_DEMO_CLIENT_HASH", &client);
 }
 
-/// Hands the hash of a file's content to the compiler: it need not be computed anew in each run of `lat`.
+/// Passes the hash of a file's content to the compiler, so that `lat` need not compute it in each run.
 fn publish(variable: &str, file: &Path) {
     let content =
         fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
     println!("cargo::rustc-env={variable}={:016x}", fnv1a(&content));
 }
 
-/// FNV-1a, 64 bit: tells versions apart; nothing is trusted because of it.
+/// FNV-1a, 64 bits: distinguishes versions; not used for security.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -73,7 +72,7 @@ fn c_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// One call of the C compiler that compiles and links.
+/// Compiles and links with one invocation of the C compiler.
 fn compile(sources: &[PathBuf], includes: &[PathBuf], flags: &[&str], ends: &[&str], to: &Path) {
     let mut build = cc::Build::new();
     build.opt_level(2).debug(false).warnings(false);

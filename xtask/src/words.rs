@@ -28,7 +28,7 @@ const ALLOWED: &[(&str, usize)] = &[
     ("aquarium/", 1),
     ("bench/", 8),
     ("crates/analysis/", 190),
-    ("crates/cli/", 360),
+    ("crates/cli/", 88),
     ("crates/etrace/", 4),
     ("crates/intelpt/", 70),
     ("crates/lanes/", 100),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that `lat` carries in itself, and putting them where they can run.
+//! Programs embedded in `lat`, and their installation into folders where they can run.
 
 mod places;
 
@@ -14,11 +14,11 @@ pub struct Embedded {
     stem: &'static str,
     ending: &'static str,
     content: &'static [u8],
-    /// Of the content, computed when `lat` is built: it tells versions apart.
+    /// Hash of the content, computed when `lat` is built. It distinguishes versions.
     hash: &'static str,
 }
 
-/// The library that makes events of what an unmodified program calls.
+/// The library that records events for calls of unmodified programs.
 pub const PRELOAD: Embedded = Embedded {
     stem: "liblateralis-preload",
     ending: ".so",
@@ -35,22 +35,22 @@ pub const DEMO_CLIENT: Embedded = Embedded {
 };
 
 impl Embedded {
-    /// Writes the file into a cache folder, unless it is there already, and returns its path. Its
-    /// folder is named by a hash of the content, so versions of `lat` do not disturb each other, and
-    /// programs bear the name that recordings show; the file appears whole, by a rename.
+    /// Writes the file into a cache folder, unless it is already there, and returns its path. Its folder is
+    /// named by a hash of the content: versions of `lat` do not disturb each other, and programs have the
+    /// name that recordings show. The file appears complete, by a rename.
     ///
-    /// Errors: no folder that can be written and that nobody else can change.
+    /// Errors: there is no folder that this user can write and no other user can change.
     pub fn install(&self) -> Result<PathBuf, CliError> {
         self.install_into("", &|_| true)
     }
 
-    /// The same for a library that the dynamic linker of each program loads. The path has `$LIB` in
-    /// it, which the dynamic linker of the GNU C library replaces by a name of its own: there the
-    /// library lies. Another C library leaves it as it is, finds no such file, and goes on without; it
-    /// could not load the library.
+    /// Like [`Embedded::install`], for a library that the dynamic linker of each program loads. The path
+    /// contains `$LIB`, which the dynamic linker of the GNU C library replaces by the name of its library
+    /// folder; the library is installed there. Other C libraries leave `$LIB` unchanged, find no such file,
+    /// and continue without the library, which they could not load.
     ///
-    /// Errors: as [`Embedded::install`]; only folders whose files may be run, and whose path can
-    /// stand in `LD_PRELOAD`, are taken.
+    /// Errors: as [`Embedded::install`]. A folder is used only if its files may be executed and its path is
+    /// valid in `LD_PRELOAD`.
     pub fn install_library(&self) -> Result<PathBuf, CliError> {
         let folders = library_folders();
         let name = format!("{}{}", self.stem, self.ending);
@@ -98,7 +98,7 @@ impl Embedded {
             return Ok(());
         }
         let unfinished = folder.join(format!(".{}-{}", self.stem, std::process::id()));
-        // Left over from a process of the same number: not worth anything.
+        // A leftover of an earlier process with the same number can be removed.
         let _ = fs::remove_file(&unfinished);
         let written = OpenOptions::new()
             .write(true)
@@ -107,7 +107,7 @@ impl Embedded {
             .open(&unfinished)
             .and_then(|mut file| {
                 file.write_all(self.content)?;
-                // Whatever the mask is: another user's programs may have to read it.
+                // Independent of the umask: programs of other users may have to read the file.
                 file.set_permissions(Permissions::from_mode(0o755))
             })
             .and_then(|()| fs::rename(&unfinished, path));
@@ -118,7 +118,7 @@ impl Embedded {
     }
 }
 
-/// What `$LIB` can stand for in a program of this machine's architecture: it is fixed when the C
+/// Possible values of `$LIB` in programs of this machine's architecture. The value is fixed when the C
 /// library is built [ld.so(8)].
 fn library_folders() -> [&'static str; 3] {
     if cfg!(target_arch = "aarch64") {
@@ -128,8 +128,8 @@ fn library_folders() -> [&'static str; 3] {
     }
 }
 
-/// Whether a file can be read and has exactly this content. In pieces: memory for a whole file costs a page
-/// fault for every 4 KiB of it.
+/// Whether a file can be read and has exactly this content. It is read in pieces: memory for a whole file
+/// costs a page fault for every 4 KiB.
 fn has_content(path: &Path, content: &[u8]) -> bool {
     let Ok(mut file) = File::open(path) else { return false };
     if !file.metadata().is_ok_and(|status| status.len() == content.len() as u64) {

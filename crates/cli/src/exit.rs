@@ -5,22 +5,20 @@ use crate::error::CliError;
 use crate::inputs;
 use std::process::ExitCode;
 
-/// How a command that ran came out.
+/// Outcome of a command that ran.
 #[derive(Clone, Copy, Debug)]
 pub enum ExitStatus {
-    /// It did what was asked.
+    /// The command succeeded.
     Fine,
-    /// It did what was asked and what it found is not in order, for instance
-    /// damage in a trace or an incompatible schema.
+    /// The command ran and found problems, for instance damage in a trace or an incompatible schema.
     Problems,
-    /// The status of the program that was recorded, passed on unchanged.
+    /// Exit status of the recorded program, passed on unchanged.
     Program(u8),
     /// The exit code of a command that maps its own outcomes by the same rules.
     Given(ExitCode),
 }
 
-/// The process exit code of an outcome; prints the error, if there is one, to
-/// standard error.
+/// Returns the process exit code of an outcome; prints an error to standard error.
 pub fn code(outcome: Result<ExitStatus, CliError>) -> ExitCode {
     match outcome {
         Ok(ExitStatus::Fine) if inputs::are_incomplete() => ExitCode::from(1),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording that is followed while it goes on: how far it is, and what its recorder is
-//! asked for.
+//! Follows a recording in progress: its state, and requests to its recorder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,25 +17,25 @@ use crate::live_copy::LiveCopy;
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_millis(200);
 
-/// The clock of a recording is known to less than this; see `error_ns` of its report.
+/// The clock error of a recording is smaller than this; see `error_ns` of its report.
 pub const MARGIN_NANOS: i64 = 1_000_000;
 
-/// How far a recording is.
+/// Progress of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It goes on; everything up to this moment has been written.
+    /// In progress; everything up to this time has been written.
     UpTo(Nanos),
-    /// It goes on, and its recorder cannot be asked now: it begins, or is about to end.
+    /// In progress, and its recorder cannot answer now: it is starting or about to end.
     Busy,
     /// Nothing will be added.
     Complete,
-    /// Nobody writes to it any more, and it has not been ended.
+    /// No recorder writes to it any more, and it was not completed.
     Interrupted,
 }
 
-/// Asks how far a recording is, and has its recorder write what the rings hold.
+/// Returns the progress of a recording, and has its recorder write the contents of the rings.
 ///
-/// Errors: it is no recording of `lat record`.
+/// Errors: it is not a recording of `lat record`.
 fn state(path: &Path) -> Result<State, CliError> {
     let inside = path.join("..");
     let path = match path.join("report.json").exists() {
@@ -44,11 +43,11 @@ fn state(path: &Path) -> Result<State, CliError> {
         _ => path,
     };
     let asked_at = now();
-    // Before the report: one that ends in between has said so there.
+    // Tested before the report is read: a recorder that ends in between has then completed the report.
     let goes_on = is_being_written(path);
     let is_certain = goes_on && is_locked(path);
     match is_complete(path) {
-        // One that begins has said nothing of itself yet.
+        // A new recording has no report yet.
         None if is_certain && flush(path) => Ok(State::UpTo(Nanos(asked_at.0 - MARGIN_NANOS))),
         None if is_certain => Ok(State::Busy),
         None => Err(CliError::new(
@@ -63,28 +62,27 @@ fn state(path: &Path) -> Result<State, CliError> {
     }
 }
 
-/// What is done with a recording while it goes on, round by round.
+/// Processes a recording in progress, round by round.
 pub trait Follower {
-    /// What of the recording has been read.
+    /// Returns the reading position.
     fn tail(&mut self) -> &mut Tail;
 
-    /// Reads on: up to a moment, or all there is.
+    /// Reads the events up to a time, or all.
     fn round(&mut self, recording: Recording, until: Option<Nanos>) -> Result<(), CliError>;
 
     /// Whether another round is wanted.
     fn wants_more(&self) -> bool;
 
-    /// Waits until another round may have something, which was at this state.
+    /// Waits until another round may have new events; `state` is that of the last round.
     fn pause(&mut self, live: Option<&LiveCopy>, state: State) {
         let _ = (live, state);
         sleep(ROUND);
     }
 }
 
-/// Follows a recording, or the copy of one that is live elsewhere, until nothing will be added or
-/// no more is wanted.
+/// Follows a recording, or the copy of a live one, until it is complete or the follower wants no more.
 ///
-/// Errors: it is no recording of `lat record`; those of the rounds.
+/// Errors: it is not a recording of `lat record`; errors of the rounds.
 pub fn follow(
     path: &Path,
     live: Option<&LiveCopy>,
@@ -93,7 +91,7 @@ pub fn follow(
     loop {
         let state = live.map_or_else(|| state(path), LiveCopy::state)?;
         let goes_on = matches!(state, State::UpTo(_) | State::Busy);
-        // Where nothing came it is not looked at again.
+        // Without new data it is not read again.
         let is_worth_it = !goes_on || live.is_none_or(LiveCopy::has_news);
         if state != State::Busy && is_worth_it {
             let until = match state {
@@ -102,7 +100,7 @@ pub fn follow(
             };
             match follower.tail().open() {
                 Ok(recording) => follower.round(recording, until)?,
-                // Before the first program there is no trace yet.
+                // Before the first program there is no trace.
                 Err(_) if goes_on => {}
                 Err(error) => return Err(error.into()),
             }
@@ -114,9 +112,9 @@ pub fn follow(
     }
 }
 
-/// The one recording to follow.
+/// Returns the single recording to follow.
 ///
-/// Errors: there are several.
+/// Errors: several are given.
 pub fn only_one(paths: &[PathBuf]) -> Result<&Path, CliError> {
     let [path] = paths else {
         let advice = "follow one recording at a time";
@@ -125,7 +123,7 @@ pub fn only_one(paths: &[PathBuf]) -> Result<&Path, CliError> {
     Ok(path)
 }
 
-/// What is said of a recording that was interrupted.
+/// Formats the message for a recording that was interrupted.
 pub fn interrupted(path: &Path, live: Option<&LiveCopy>) -> String {
     if live.is_some() {
         return "interrupted: the connection ended before the recording did".to_owned();
@@ -141,14 +139,14 @@ fn now() -> Nanos {
     Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// `None` if it is no recording of ours.
+/// Whether the report says that the recording is complete; `None` if it is not a Lateralis recording.
 pub fn is_complete(path: &Path) -> Option<bool> {
     let report = fs::read(path.join("report.json")).ok()?;
     serde_json::from_slice::<Value>(&report).ok()?["complete"].as_bool()
 }
 
-/// Has the recorder of this recording write what the rings hold, also one that records no program.
-/// Whether it did.
+/// Has the recorder of this recording write the contents of the rings, even if it records no program. Returns
+/// whether it did.
 fn flush(path: &Path) -> bool {
     let here = path.canonicalize().ok();
     let is_it = |recorder: &RunningRecorder| {

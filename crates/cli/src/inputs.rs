@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The traces a command reads, and what they do not say themselves. The same
-//! options everywhere.
+//! Input traces of a command, and information that the traces lack. All commands have the same options.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,16 +20,16 @@ use lateralis_store::Recording;
 /// The argument that names the traces of a command, for [`crate::args`].
 pub const TRACES: &str = "traces-or-newest";
 
-/// See [`are_incomplete`]. One thread writes it, and reads it when the command is done.
+/// See [`are_incomplete`]. One thread writes it, and reads it when the command has finished.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the exit status is 1 although the command did what was asked: a path that was given held no
-/// trace and was left out, or events were lost and `--fail-on-loss` was given.
+/// Whether the exit status is 1 although the command succeeded: a given path contained no trace and was left
+/// out, or events were lost and `--fail-on-loss` was given.
 pub fn are_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
 }
 
-/// Where a trace is that was named on the command line.
+/// Returns the path of a trace named on the command line.
 fn named(path: PathBuf) -> Result<PathBuf, String> {
     if path.as_os_str() == "-" { standard_input::path() } else { Ok(path) }
 }
@@ -53,7 +52,7 @@ pub struct InputArgs {
     pub hints: HintArgs,
 }
 
-/// By what recordings are related.
+/// Method of aligning the clocks of several recordings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RelateBy {
     /// Clock exchanges in report.json, or else the date
@@ -64,7 +63,7 @@ pub enum RelateBy {
     Date,
 }
 
-/// Options that tell what traces do not say themselves.
+/// Options for information that traces do not contain.
 #[derive(Debug, Clone, Args)]
 pub struct HintArgs {
     /// Read the files in this format instead of detecting it: barrelfish-buffers, sel4-entries:ABI, …
@@ -83,9 +82,9 @@ pub struct HintArgs {
 }
 
 impl InputArgs {
-    /// Opens the traces, and says on standard error where their clocks do not relate.
+    /// Opens the traces, and prints on standard error which clocks cannot be aligned.
     ///
-    /// Errors: a file that cannot be read, or is no trace.
+    /// Errors: a file cannot be read, or is not a trace.
     pub fn open(&self) -> Result<Recording, CliError> {
         let mut options = self.hints.options()?;
         options.relate = match self.relate {
@@ -112,9 +111,9 @@ impl InputArgs {
 }
 
 impl HintArgs {
-    /// As the readers want them.
+    /// Converts the hints to options of the readers.
     ///
-    /// Errors: a format that nobody knows; definitions that cannot be read.
+    /// Errors: an unknown format; definitions that cannot be read.
     pub fn options(&self) -> Result<OpenOptions, CliError> {
         let mut options = OpenOptions {
             memory_bytes: self.memory.unwrap_or_else(memory::share),
@@ -137,7 +136,7 @@ impl HintArgs {
         Ok(options)
     }
 
-    /// Name and content of the JSON with the names of events.
+    /// Returns name and content of the JSON file with the event names.
     ///
     /// Errors: it cannot be read, or the schema does not compile.
     pub fn definitions(&self) -> Result<Option<(String, Vec<u8>)>, CliError> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A live recording that is followed by its address: received into a temporary folder meanwhile.
+//! Follows a live recording by its address: receives it into a temporary folder.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -16,40 +16,41 @@ use crate::error::CliError;
 use crate::following::{MARGIN_NANOS, State};
 use crate::peer_args::PeerArgs;
 
-/// Most that is received, then following ends: it is on disk as long as somebody follows.
+/// Size limit of the copy, in bytes; at the limit, following ends. The copy is on disk while it is followed.
 const BYTES_MAX: u64 = 4 << 30;
-/// How long to try to come back when the connection broke.
+/// Time limit for reconnecting after the connection broke.
 const RETRY: Duration = Duration::from_secs(10);
-/// Flushes for which what came before may have to wait, to be told in the order of time.
+/// Number of flushes for which received events may have to wait, so that they are printed in time order.
 const FLUSHES_WAITED: u32 = 3;
-/// Without packets the rest is looked at so often: names of processes, what the recorder lost.
+/// Interval at which the rest is read if no packets arrive: names of processes, losses reported by the
+/// recorder.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// How it is going.
+/// Progress of the reception.
 #[derive(Debug, Default)]
 struct Now {
-    /// Everything up to this moment is here.
+    /// Everything up to this time has been received.
     flushed_ns: Option<i64>,
-    /// It has ended: whether as it should, or why not.
+    /// Set when the reception has ended: whether the recording is complete, or an error.
     ended: Option<Result<bool, String>>,
     link: Link,
-    /// Packets that came, or were told as dropped.
+    /// Number of packets received, or reported as dropped.
     packets: u64,
     seen: Option<Seen>,
 }
 
-/// What was there when somebody looked last.
+/// Progress at the last call of `has_news`.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     packets: u64,
     flushed_ns: Option<i64>,
-    /// Flushes since packets came last, backwards.
+    /// Remaining flushes, counted down since the last packet, at which events that had to wait are read.
     flushes_left: u32,
     at: Instant,
 }
 
 impl Now {
-    /// Whether there may be more than when this was asked last.
+    /// Whether there may be more data than at the last call.
     fn has_news(&mut self, at: Instant) -> bool {
         let (packets, flushed_ns) = (self.packets, self.flushed_ns);
         let flushes_left = match self.seen {
@@ -65,31 +66,31 @@ impl Now {
     }
 }
 
-/// What can be followed by its address alone.
+/// Addresses that can be followed.
 const THERE_MUST_BE: &str = "there must be a `lat live` or `lat record --live`; dumps of a bfscope are \
                              shown by `lat view bfscope://HOST:PORT`";
 
-/// How the connection is.
+/// State of the connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Link {
-    /// There is one.
+    /// Whether it is connected.
     pub connected: bool,
-    /// There was one before.
+    /// Whether it was connected before.
     pub was_connected: bool,
-    /// What the server could not give any more.
+    /// Data that the server could no longer provide.
     pub dropped: Count,
 }
 
-/// How to receive.
+/// Options of the reception.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CopyOptions {
-    /// How often the other side shall flush, if not as often as it does anyway.
+    /// Requested flush interval of the server, if not its own.
     pub flush_every: Option<Duration>,
-    /// Whether the copy may be of any size: whoever follows lets go of what it has read.
+    /// Whether the copy may have any size, because the reader trims the parts that it has read.
     pub is_let_go: bool,
 }
 
-/// A copy that grows. Gone when nobody follows any more.
+/// A growing copy, removed when it is dropped.
 pub struct LiveCopy {
     folder: TemporaryFolder,
     address: String,
@@ -99,9 +100,9 @@ pub struct LiveCopy {
 }
 
 impl LiveCopy {
-    /// Begins to receive, if what is given is no path but `HOST:PORT`.
+    /// Starts to receive if the argument is not a path but `HOST:PORT`.
     ///
-    /// Errors: there is no room for a temporary folder.
+    /// Errors: there is no space for a temporary folder.
     pub fn begin(
         traces: &[PathBuf],
         peer: &PeerArgs,
@@ -143,12 +144,13 @@ impl LiveCopy {
         Ok(Some(Self { folder, address, now, stop, receiver: Some(receiver) }))
     }
 
-    /// Where the copy is.
+    /// Returns the folder of the copy.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Waits until more is here than at that moment, or it has ended; so long at most.
+    /// Waits, at most for `time`, until more has been received than in the state `known`, or the recording
+    /// has ended.
     pub fn wait(&self, known: State, time: Duration) {
         let until = Instant::now() + time;
         let mut now = lock(&self.now.0);
@@ -166,27 +168,27 @@ impl LiveCopy {
         }
     }
 
-    /// Whether there may be more than when this was asked last: what came is worth a look, and
-    /// some flushes later what had to wait.
+    /// Whether there may be more data than at the last call: new packets are read at once, and events that
+    /// had to wait, a few flushes later.
     pub fn has_news(&self) -> bool {
         lock(&self.now.0).has_news(Instant::now())
     }
 
-    /// How the connection is.
+    /// Returns the state of the connection.
     pub fn link(&self) -> Link {
         lock(&self.now.0).link
     }
 
-    /// Whether the other side is this machine.
+    /// Whether the server is on this machine.
     pub fn is_here(&self) -> bool {
         let host = self.address.rsplit_once(':').map_or("", |(host, _)| host);
         let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// How far it is.
+    /// Returns the progress of the recording.
     ///
-    /// Errors: nobody is there, or refuses.
+    /// Errors: no connection, or it was refused.
     pub fn state(&self) -> Result<State, CliError> {
         let now = lock(&self.now.0);
         match (&now.ended, now.flushed_ns) {
@@ -205,7 +207,7 @@ impl LiveCopy {
 
 impl Drop for LiveCopy {
     fn drop(&mut self) {
-        // Partner: the load in the receiver, which only looks whether it is set.
+        // Partner: the load in the receiver, which only tests whether it is set.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(receiver) = self.receiver.take() {
             let _ = receiver.join();
@@ -213,12 +215,12 @@ impl Drop for LiveCopy {
     }
 }
 
-/// Every change is one assignment.
+/// Ignores poisoning: every change is a single assignment.
 fn lock(now: &Mutex<Now>) -> std::sync::MutexGuard<'_, Now> {
     now.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `HOST:PORT`, if it is not the name of something that is there.
+/// Returns `HOST:PORT`, unless a file of that name exists.
 pub fn address(traces: &[PathBuf]) -> Option<String> {
     let [path] = traces else { return None };
     let text = path.to_str().filter(|text| !text.contains('/') && !path.exists())?;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much memory a trace may take if nobody says so.
+//! Default limit of the memory for a trace.
 
 use std::fs;
 
-/// At least as much, in bytes: small traces must open on a full machine, too.
+/// Lower limit, in bytes: small traces must open even if memory is scarce.
 const LEAST: u64 = 64 << 20;
-/// At most as much.
+/// Upper limit, in bytes.
 const MOST: u64 = 8 << 30;
 
 /// Returns a quarter of the memory that is available to this process, in bytes.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Options of whoever connects to a live recording.
+//! Options for connecting to a live recording.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use lateralis_recorder::{Fingerprint, TlsTrust};
 
-/// What a live recording wants to know, and how it is known.
+/// Credentials for a live recording, and the means to verify it.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PeerArgs {
     /// Token of the live recording
@@ -21,7 +21,7 @@ pub struct PeerArgs {
 }
 
 impl PeerArgs {
-    /// How the server is known, if it is encrypted.
+    /// Returns the way to verify an encrypted server.
     pub fn trust(&self) -> Option<TlsTrust> {
         let fingerprint = self.fingerprint.map(TlsTrust::Fingerprint);
         fingerprint.or_else(|| self.tls_ca.clone().map(TlsTrust::Authorities))

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Running processes by what they are called.
+//! Finds running processes by name.
 
 use std::fs;
 use std::path::Path;
 
-/// Processes that are listed where several have one name.
+/// Largest number of processes listed if several have the same name.
 const LISTED_MAX: usize = 8;
 
-/// Number of the process of this number or name: the file name of what it runs, or what it calls itself
+/// Returns the id of the process with this id or name: the file name of its executable, or its comm value
 /// (proc_pid_comm(5)).
 ///
 /// # Errors
@@ -44,7 +44,7 @@ pub fn named(name: &str) -> Result<u32, String> {
 
 fn has_name(process: u32, name: &str) -> bool {
     let process = Path::new("/proc").join(process.to_string());
-    // Of another user's process only the second can be read.
+    // For processes of other users only the latter can be read.
     let runs = fs::read_link(process.join("exe")).ok();
     let is_program = runs.as_deref().and_then(Path::file_name).is_some_and(|file| file == name);
     is_program || fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim_end() == name)

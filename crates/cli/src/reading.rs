@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A line of progress on the terminal while traces are read: how much of them, how fast, how long still.
+//! Progress line on the terminal while traces are read: share read, speed, time remaining.
 //!
-//! A thread of its own draws it. Everything that is written to the terminal removes it first
-//! ([`crate::output`]).
+//! A separate thread draws it. All other output to the terminal removes it first ([`crate::output`]).
 
 use std::sync::Mutex;
 use std::thread;
@@ -14,7 +13,7 @@ use lateralis_store::Recording;
 use crate::status_line::StatusLine;
 use crate::values;
 
-/// Before this nothing is drawn: most commands have ended.
+/// Delay before the line is drawn: most commands end sooner.
 const SHOWN_AFTER: Duration = Duration::from_millis(500);
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -23,11 +22,11 @@ struct Reading {
     began: Instant,
     /// Bytes of the traces; 0 while they are opened.
     bytes: u64,
-    /// What readers had passed when reading began.
+    /// Number of bytes that readers had passed when reading began.
     before: u64,
 }
 
-/// `None` where nothing is read, or nothing may be drawn any more.
+/// `None` if no trace is being read, or drawing has ended.
 static READING: Mutex<Option<Reading>> = Mutex::new(None);
 
 fn with(act: impl FnOnce(&mut Option<Reading>)) {
@@ -37,7 +36,7 @@ fn with(act: impl FnOnce(&mut Option<Reading>)) {
     }
 }
 
-/// Traces are being opened: draws from now on, if standard error is a terminal.
+/// Called when traces are opened: draws from now on if standard error is a terminal.
 pub fn begin() {
     if !crate::output::is_error_terminal() {
         return;
@@ -45,7 +44,7 @@ pub fn begin() {
     let now = Instant::now();
     let mut is_first = false;
     with(|reading| match reading {
-        // One after the other, as `lat diff` does.
+        // Traces opened one after the other, as in `lat diff`.
         Some(reading) => (reading.began, reading.bytes) = (now, 0),
         None => {
             is_first = true;
@@ -70,7 +69,7 @@ pub fn begin() {
     });
 }
 
-/// They are open; from here on they are read.
+/// Called when the traces are open and reading begins.
 pub fn opened(recording: &Recording) {
     let bytes = recording.streams.iter().map(|stream| stream.bytes).sum();
     with(|reading| {
@@ -83,7 +82,7 @@ pub fn opened(recording: &Recording) {
     });
 }
 
-/// Makes room for a line of something else; it is drawn again below.
+/// Removes the line to make room for other output; it is drawn again below.
 pub fn make_room() {
     with(|reading| {
         if let Some(reading) = reading {
@@ -92,7 +91,7 @@ pub fn make_room() {
     });
 }
 
-/// Nothing is drawn any more.
+/// Stops drawing.
 pub fn end() {
     with(|reading| *reading = None);
 }
@@ -114,7 +113,7 @@ fn text(passed: u64, bytes: u64, elapsed: Duration) -> String {
     }
     let per_second = passed as f64 / seconds.max(1e-3);
     let rate = values::bytes(per_second as u64);
-    // Some answers take a second look at everything.
+    // Some commands read all traces more than once.
     let (looks, of_this) = ((passed - 1) / bytes, (passed - 1) % bytes + 1);
     let percent = u128::from(of_this) * 100 / u128::from(bytes);
     if looks > 0 {

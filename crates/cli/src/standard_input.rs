@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A trace on standard input: `-` where a TRACE is named.
+//! A trace on standard input: `-` in place of a path.
 //!
-//! Readers go back and forth in a file. One that a shell has opened (`< FILE`) is read where it is; what
-//! comes out of a pipe is copied into a private folder, which is removed when the command ends.
+//! Readers seek in files. A file redirected by a shell (`< FILE`) is read in place; data from a pipe is
+//! copied to a private folder, which is removed when the command ends.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,16 +13,16 @@ use lateralis_files::TemporaryFolder;
 use rustix::fs::{FileType, fstat};
 use rustix::termios::isatty;
 
-/// The copy, once it is made: `-` is read once, however often it is named.
+/// The copy, once it is made: `-` is read only once, even if it is given several times.
 static COPY: Mutex<Option<TemporaryFolder>> = Mutex::new(None);
 
 /// Name of the copy in its folder, as commands show it.
 const NAME: &str = "standard-input";
 
-/// Where the trace on standard input can be read.
+/// Returns the path at which the trace on standard input can be read.
 ///
 /// # Errors
-/// A sentence: it is a terminal, or it cannot be copied.
+/// A sentence: standard input is a terminal, or cannot be copied.
 pub fn path() -> Result<PathBuf, String> {
     let mut copy = copy();
     if let Some(copy) = &*copy {
@@ -44,7 +44,7 @@ pub fn path() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Removes the copy. To be called before the process ends: a static value is never dropped.
+/// Removes the copy. Must be called before the process ends, because a static value is never dropped.
 pub fn remove_copy() {
     copy().take();
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Commands that `lat` suggests: they work when they are pasted into a shell.
+//! Commands that `lat` suggests; they work when pasted into a shell.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Returns how the user starts this `lat`: the bare name if a shell finds this very file by it,
+/// Returns the command by which the user starts this `lat`: the bare name if a shell finds this file by it,
 /// else its quoted path.
 pub fn own_command() -> String {
     let Ok(own) = env::current_exe().and_then(|path| path.canonicalize()) else {
@@ -18,7 +18,7 @@ pub fn own_command() -> String {
     }
 }
 
-/// The file that a shell starts for a bare name.
+/// Returns the file that a shell starts for a bare name.
 fn first_on_path(path: &std::ffi::OsStr, name: &str) -> Option<PathBuf> {
     env::split_paths(path).map(|folder| folder.join(name)).find(|file| is_executable(file))
 }
@@ -28,7 +28,7 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Quotes a word for a POSIX shell where it needs it.
+/// Quotes a word for a POSIX shell if necessary.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

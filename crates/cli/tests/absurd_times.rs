@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Times at the ends of what formats can hold, in every format that has times, read by every command
-//! that computes with them: no panic, no wrong exit status, and an end.
+//! Times at the limits of each format, in every format that has times, read by every command that computes
+//! with them: no panic, no wrong exit status, no hang.
 //!
-//! `lat` is built with checks of its arithmetic, as what is installed is: a sum that leaves its type
-//! is a panic here and nowhere a wrong number.
+//! `lat` is built with overflow checks, as in the released binary: an overflow is a panic and never a wrong
+//! number.
 
 #[path = "../../perfdata/tests/common/maker.rs"]
 mod maker;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// What stands at the ends of 32, 53, 63 and 64 bits, and of the types that times are computed in.
+/// Limits of 32, 53, 63 and 64 bits, and of the types used for computing times.
 const TICKS: [u64; 15] = [
     0,
     1,
@@ -34,7 +34,7 @@ const TICKS: [u64; 15] = [
     u64::MAX,
 ];
 
-/// Orders in which they come: as they should, against it, from one end to the other.
+/// Orders of the times: rising, falling, alternating between both ends.
 fn orders() -> [Vec<u64>; 3] {
     let rising = TICKS.to_vec();
     let falling = rising.iter().rev().copied().collect();
@@ -42,12 +42,12 @@ fn orders() -> [Vec<u64>; 3] {
     [rising.clone(), falling, jumping.collect()]
 }
 
-/// Processor time of one command: what ends at all takes a part of a second.
+/// CPU time limit of one command, in seconds; a command that ends takes less than a second.
 const CPU_SECONDS: u32 = 60;
-/// Address space of one command.
+/// Limit of the address space of one command, in KiB.
 const MEMORY_KIB: u32 = 8 << 20;
 
-/// Runs it, and says what is wrong with how it ended.
+/// Runs `lat`, and returns a description if it ended wrongly.
 fn fault(place: &Place, arguments: &[&str]) -> Option<String> {
     let output = limited()
         .args(arguments)
@@ -63,7 +63,7 @@ fn fault(place: &Place, arguments: &[&str]) -> Option<String> {
     (!is_fine).then(|| format!("lat {}: {}\n{errors}", arguments.join(" "), output.status))
 }
 
-/// A shell that becomes `lat` in bounds that the kernel holds.
+/// A shell that executes `lat` within limits enforced by the kernel.
 fn limited() -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit -t {CPU_SECONDS}; ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"");
@@ -71,12 +71,12 @@ fn limited() -> Command {
     command
 }
 
-/// Every command over one trace.
+/// Runs every command on one trace.
 fn read(place: &Place, trace: &str, faults: &mut Vec<String>) {
-    // What is refused as a whole computes nothing.
+    // A trace that is refused as a whole tests no computation.
     let events = place.lat(&["print", trace]).stdout.split(|&byte| byte == b'\n').count();
     assert!(events > 3, "{trace}: {events} lines");
-    // Times beyond the timeline are counted, the same by all.
+    // Times beyond the timeline are counted; all commands give the same count.
     let beyond = |arguments: &[&str]| {
         let output = place.lat(arguments);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -116,7 +116,7 @@ fn read(place: &Place, trace: &str, faults: &mut Vec<String>) {
     for target in ["ctf", "ctf2", "perfetto", "chrome", "fxt", "jsonl", "csv", "parquet", "pcapng"]
     {
         run(&["convert", trace, "--to", target, "-o", "converted", "--force"]);
-        // What it made holds the same times.
+        // The converted trace contains the same times.
         if ["ctf", "ctf2", "perfetto", "chrome", "fxt"].contains(&target)
             && place.0.join("converted").exists()
         {
@@ -130,11 +130,11 @@ fn read(place: &Place, trace: &str, faults: &mut Vec<String>) {
     view(place, trace, faults);
 }
 
-/// The index of a view, and what a page asks of it.
+/// Builds the index of a view, and sends the requests of a page.
 fn view(place: &Place, trace: &str, faults: &mut Vec<String>) {
     let errors = place.0.join("view.err");
     let Some(viewer) = Viewer::start_limited(place, &[trace], limited(), &errors) else {
-        // Nothing in it: it says so and ends.
+        // Without events it prints an error and ends.
         let text = fs::read_to_string(&errors).unwrap_or_default();
         if !text.starts_with("error: ") || text.contains("panicked") {
             faults.push(format!("lat view {trace}: {text}"));
@@ -179,7 +179,7 @@ fn view(place: &Place, trace: &str, faults: &mut Vec<String>) {
             ("tracepoints", json!({})),
         ] {
             page.send(method, asked(more));
-            // Refused or answered.
+            // The request may be refused or answered.
             page.answer();
         }
     }
@@ -309,10 +309,10 @@ fn fxt_with_times_at_their_ends() {
     let mut files = Vec::new();
     for (number, per_second) in [1_000_000_000, 1, u64::MAX, 0, 24_000_000].into_iter().enumerate()
     {
-        // The magic number, then how fast ticks are.
+        // The magic number, then the tick rate.
         let mut words = vec![0x0016_5478_4604_0010, 1 | 2 << 4, per_second];
         for (index, time) in orders()[number % 3].iter().enumerate() {
-            // An event with an inline thread, category and name of one word each; of the kinds: instant,
+            // Events with an inline thread, category and name of one word each, of these kinds: instant,
             // counter, begin, end, complete, asynchronous begin and end, flow begin and end.
             let kind = [0, 2, 3, 2, 3, 4, 5, 7, 8, 10][index % 10];
             let more: &[u64] = if kind >= 4 { &[TICKS[14 - index]] } else { &[] };
@@ -375,7 +375,7 @@ fn captures_with_times_at_their_ends() {
     check(&Place::new(), files);
 }
 
-/// Every number of 64 bits that is one of `old` becomes the next of `new`.
+/// Replaces every 64-bit number equal to one of `old` by the next of `new`.
 fn replaced(mut bytes: Vec<u8>, old: &[u64], new: &[u64], order: ByteOrder) -> Vec<u8> {
     let of = |value: u64| match order {
         ByteOrder::Little => value.to_le_bytes(),
@@ -400,7 +400,7 @@ fn perf_data_and_trace_dat_with_times_at_their_ends() {
             for shift in [0, 5, 9] {
                 let mut times = times.clone();
                 times.rotate_left(shift);
-                // Times of records and samples, then the pair that ties the clock to UTC as well.
+                // Times of records and samples, then also the pair that relates the clock to UTC.
                 let old = [1000, 1100, 1500, 2000, 2100, 2200, 900, 1_000_000_000];
                 let old = if shift == 5 { &old[..] } else { &old[..6] };
                 let bytes = replaced(maker::perf_data(order), old, &times, order);
@@ -413,7 +413,7 @@ fn perf_data_and_trace_dat_with_times_at_their_ends() {
     check(&Place::new(), files);
 }
 
-/// A number, as Protocol Buffers write it.
+/// Encodes a number as a varint of Protocol Buffers.
 fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -441,7 +441,7 @@ fn perfetto_with_clocks_and_times_at_their_ends() {
         let track = [number(1, 99), message(2, b"t"), message(3, &process)].concat();
         bytes.extend(message(1, &message(60, &track)));
         for (at, time) in times.iter().enumerate() {
-            // Snapshots of three clocks: boot time, real time and one of a sequence that counts in steps.
+            // Snapshots of three clocks: boot time, real time and an incremental clock of one sequence.
             let clock = |id: u64, value: u64, more: &[u8]| {
                 message(1, &[number(1, id), number(2, value), more.to_vec()].concat())
             };

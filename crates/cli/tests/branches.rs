@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Branches that processors remember, beside what perf says of the same files, which are written here: no
-//! machine that tests run on need have any.
+//! Branch records (LBR), compared with the output of perf for the same files. The files are generated here,
+//! because the test machine may have no LBR.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::place::Place;
 const CALLCHAIN: u64 = 1 << 5;
 const BRANCH_STACK: u64 = 1 << 11;
 const WEIGHT: u64 = 1 << 14;
-/// Address, thread, time, processor, period, and the number of the event.
+/// Address, thread, time, CPU, period, and event id.
 const FIXED: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 16;
 const BRANCH_USER: u64 = 1;
 const BRANCH_ANY: u64 = 1 << 3;
@@ -54,11 +54,11 @@ fn both(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// A branch and its flags.
+/// A branch: from, to and flags.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry(u64, u64, u64);
 
-/// A sample: where, the call chain, the branches.
+/// A sample: its address, call chain and branches.
 struct Sample {
     misc: u16,
     ip: u64,
@@ -72,7 +72,7 @@ fn perf_data(
     (sample_type, branch_sample_type): (u64, u64),
     samples: &[Sample],
 ) -> Vec<u8> {
-    // A kind of hardware, cycles; sample_id_all, mmap, comm, mmap2.
+    // A hardware event, cycles; sample_id_all, mmap, comm, mmap2.
     let flags = 1 << 18 | 1 << 8 | 1 << 9 | 1 << 23;
     let sample_type = FIXED | sample_type;
     let attr = words(&[both(0, 112), 0, 1000, sample_type, 0, flags, 0, 0, 0, branch_sample_type]);
@@ -114,7 +114,7 @@ fn perf_data(
     all.concat()
 }
 
-/// A program, where its code is mapped, and its functions.
+/// A program, the address of its mapped code, and its functions.
 struct Linked {
     path: String,
     begin: u64,
@@ -154,7 +154,7 @@ fn linked(place: &Place) -> Linked {
     }
 }
 
-/// Branches between four functions, with all that flags can say.
+/// Branches between four functions, with all combinations of flags.
 fn branches(program: &Linked) -> Vec<Sample> {
     let functions = ["main", "outer", "inner", "innermost"].map(|name| program.functions[name]);
     let mut seed = 17_u64;
@@ -169,7 +169,7 @@ fn branches(program: &Linked) -> Vec<Sample> {
             let to = functions[below(4) as usize] + 4 * below(2);
             let cycles = if below(3) == 0 { 0 } else { below(1 << 16) };
             let prediction = [0, 1, 2][below(3) as usize];
-            // The kind of branch is something that perf of Linux 6.1 does not print.
+            // perf of Linux 6.1 does not print the branch type.
             Entry(from, to, prediction | below(4) << 2 | cycles << 4 | below(11) << 20)
         };
         let branches = (0..count).map(&mut entry).collect();
@@ -178,7 +178,7 @@ fn branches(program: &Linked) -> Vec<Sample> {
     (0..200).map(&mut sample).collect()
 }
 
-/// What perf prints of each sample that has branches.
+/// Returns the output of perf for each sample that has branches.
 fn printed(place: &Place, file: &str, field: &str) -> Vec<Vec<Vec<String>>> {
     let mut perf = Command::new("perf");
     perf.args(["script", "-i", file, "-F", field]).current_dir(&place.0).stderr(Stdio::null());
@@ -199,7 +199,7 @@ fn rows(place: &Place, file: &str, columns: &[&str]) -> Vec<Vec<String>> {
     text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
 }
 
-/// A row in the words of `perf script -F brstack`.
+/// Formats a row like `perf script -F brstack`.
 fn as_perf(row: &[String]) -> Vec<String> {
     let hex = |text: &String| format!("{:#x}", text.parse::<u64>().expect("an address"));
     let prediction = match row[4].as_str() {
@@ -253,7 +253,7 @@ fn branches_are_those_of_perf_script() {
         let theirs: Vec<Vec<Vec<String>>> = theirs.iter().map(six).collect();
         assert!(theirs.len() > 150, "{}", theirs.len());
         assert_eq!(ours.into_values().collect::<Vec<Vec<_>>>(), theirs, "{file}");
-        // The names of functions.
+        // Compare names of functions.
         let names = printed(&place, file, "brstacksym").into_iter().flatten();
         let name = |text: &str| text.split('+').next().unwrap_or("").to_owned();
         let names: Vec<_> = names.map(|of| (name(&of[0]), name(&of[1]))).collect();
@@ -262,7 +262,7 @@ fn branches_are_those_of_perf_script() {
         by_file.push(rows);
     }
     assert_eq!(by_file[0], by_file[1]);
-    // Counters after the branches, as of Linux 6.8, move no field that follows.
+    // Branch counters after the branches, as of Linux 6.8, do not shift the following fields.
     let bytes =
         perf_data(&program, (BRANCH_STACK | WEIGHT, branch_types | BRANCH_COUNTERS), &samples);
     fs::write(place.0.join("counters.data"), bytes).expect("a file");
@@ -273,7 +273,7 @@ fn branches_are_those_of_perf_script() {
         let event: Value = serde_json::from_str(line).expect("JSON");
         assert_eq!(event["fields"]["weight"], nth, "{line}");
     }
-    // Counted.
+    // Compare counts.
     let mut counts: BTreeMap<(u64, u64), [u64; 6]> = BTreeMap::new();
     for Entry(from, to, flags) in samples.iter().flat_map(|of| &of.branches) {
         let cycles = flags >> 4 & 0xffff;
@@ -322,12 +322,12 @@ fn stacks_out_of_calls_that_a_processor_remembers_are_those_of_perf_script() {
         sample(innermost + 3, None, 0),
         sample(inner + 10, None, 1),
         sample(outer + 2, None, 2),
-        // A jump to another function than the one that was called.
+        // A jump to another function than the called one.
         sample(innermost + 3, None, 1),
         // In the kernel, called by the program.
         sample(inner + 10, Some(0xffff_ffff_0000_1234), 1),
     ];
-    // Only the kernel: what is remembered is of no use.
+    // Only the kernel: the branch records do not help.
     samples.push(Sample {
         misc: 1,
         ip: 0xffff_ffff_0000_1234,
@@ -341,17 +341,17 @@ fn stacks_out_of_calls_that_a_processor_remembers_are_those_of_perf_script() {
     assert_eq!(ours, theirs);
     assert!(ours.contains_key("branchy;main;outer;inner;innermost"), "{ours:#?}");
     assert!(ours.contains_key("branchy;main;outer;inner;[unknown]"), "{ours:#?}");
-    // A line of the instruction that was interrupted, not of where its function begins.
+    // The line of the interrupted instruction, not of the start of its function.
     let output =
         place.lat(&["table", "perf.data", "--name", "stack_samples", "--column", "function,line"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(text.lines().nth(1), Some("innermost,3"), "{text}");
-    // A copy keeps what the entries are.
+    // A copy keeps the kind of the entries.
     assert!(place.lat(&["convert", "perf.data", "-o", "copy.ctf"]).status.success());
     let folded =
         |of: &str| place.lat(&["flow", "stacks", of, "--no-inline", "--format", "folded"]).stdout;
     assert_eq!(folded("copy.ctf"), folded("perf.data"));
-    // They are no branches that were taken.
+    // The entries are not counted as taken branches.
     let output = place.lat(&["flow", "branches", "perf.data"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("6 samples have calls that have not returned"), "{error}");

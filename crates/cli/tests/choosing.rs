@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is chosen by columns is what is chosen event by event.
+//! Selection by columns gives the same events as selection event by event.
 
 use crate::place;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 use place::Place;
 use serde_json::Value;
 
-/// How many events of each name `lat print` shows, one after the other.
+/// Counts the events of each name that `lat print` shows.
 fn printed(place: &Place, trace: &str, options: &[&str]) -> BTreeMap<String, u64> {
     let mut arguments = vec!["print", trace, "--format", "json"];
     arguments.extend(options);
@@ -24,7 +24,7 @@ fn printed(place: &Place, trace: &str, options: &[&str]) -> BTreeMap<String, u64
     counts
 }
 
-/// The same as `lat info` and `lat stats` count them.
+/// Returns the same counts from `lat info` or `lat stats`.
 fn counted(place: &Place, command: &str, trace: &str, options: &[&str]) -> BTreeMap<String, u64> {
     let mut arguments = vec![command, trace, "--json"];
     arguments.extend(options);
@@ -47,7 +47,7 @@ fn compare(place: &Place, trace: &str, options: &[&str]) -> u64 {
     expected.values().sum()
 }
 
-/// Choices that some events of any trace meet.
+/// Selections that match some events of any trace.
 const ANY: [&[&str]; 8] = [
     &["--where", "$cpu == 0 || !$cpu"],
     &["--where", "$time > 0 && !($event == nothing)"],
@@ -104,7 +104,7 @@ fn a_recording_is_counted_as_it_is_printed() {
     for options in ANY.iter().chain(&own) {
         compare(&place, "demo", options);
     }
-    // Who wrote the chosen events.
+    // Threads of the selected events.
     let json = place.json(&["info", "demo", "--json", "--event", "client:*"]);
     let threads = json["processes"].as_array().expect("processes").iter();
     let threads = threads.flat_map(|process| process["threads"].as_array().expect("threads"));

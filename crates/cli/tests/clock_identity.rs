@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Clocks of CTF 2 are one clock by namespace, name and `uid`, which is any text.
+//! Clocks of CTF 2 are identified by namespace, name and `uid`, which may be any text.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
-/// A trace of two streams with a clock class each: a span begins in the first and ends in the second.
+/// Writes a trace of two streams with a clock class each. A span begins in the first and ends in the second.
 fn write(place: &Place, name: &str, clocks: [Value; 2]) {
     let folder = place.0.join(name);
     fs::create_dir(&folder).expect("a new folder");
@@ -65,7 +65,7 @@ fn write(place: &Place, name: &str, clocks: [Value; 2]) {
     }
 }
 
-/// Duration, clock error and quality of the span of a trace.
+/// Returns duration, clock error and quality of the span of a trace.
 fn span(place: &Place, name: &str) -> String {
     let columns = "status,duration,clock_error,quality";
     let output = place.lat(&["table", name, "--name", "spans", "--column", columns]);
@@ -79,13 +79,13 @@ fn clocks_with_one_namespace_name_and_uid_are_one() {
     let clock = |namespace: &str, uid: &str| json!({ "namespace": namespace, "uid": uid });
     write(&place, "same", [clock("example.org", "boot 7"), clock("example.org", "boot 7")]);
     assert_eq!(span(&place, "same"), "complete,2500,0,exact");
-    // Anything else may be another clock.
+    // A difference in any of them may mean another clock.
     write(&place, "boots", [clock("example.org", "boot 7"), clock("example.org", "boot 8")]);
     write(&place, "spaces", [clock("example.org", "boot 7"), clock("example.com", "boot 7")]);
     for name in ["boots", "spaces"] {
         assert_ne!(span(&place, name), "complete,2500,0,exact", "{name}");
     }
-    // Of several traces as well; what is written is read again.
+    // The same across several traces; converted traces are read again.
     let converted = place.lat(&["convert", "same", "-o", "again", "--to", "ctf2"]);
     assert!(converted.status.success(), "{}", String::from_utf8_lossy(&converted.stderr));
     let metadata = fs::read_to_string(place.0.join("again/metadata")).expect("metadata");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What holds for every command: exit codes, closed pipes, plain text where it is
-//! no terminal.
+//! Conventions of every command: exit codes, closed pipes, plain text if the output is not a terminal.
 
 use std::process::{Command, Output, Stdio};
 
@@ -17,7 +16,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Names of all visible commands, from the overview.
+/// Returns the names of all visible commands, from the overview.
 fn commands() -> Vec<String> {
     let overview = stdout(&lat(&[]));
     let lines = overview.lines().filter_map(|line| line.strip_prefix("  lat "));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Parts of the metadata of CTF 2 traces that tests write, and rows of tables as `lat` prints them.
+//! Metadata fragments for CTF 2 traces written by tests, and rows of tables printed by `lat`.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
-/// The role of a field that has the time of its event or packet.
+/// Role of a field that contains the time of its event or packet.
 pub const TIME: Option<&str> = Some("default-clock-timestamp");
 
-/// The class of an unsigned number, with its role if it has one.
+/// Returns the class of an unsigned integer, with an optional role.
 pub fn number(bits: u32, role: Option<&str>) -> Value {
     let mut class = json!({
         "type": "fixed-length-unsigned-integer", "length": bits,
@@ -22,14 +22,14 @@ pub fn number(bits: u32, role: Option<&str>) -> Value {
     class
 }
 
-/// The class of a structure.
+/// Returns the class of a structure.
 pub fn structure(members: &[(&str, Value)]) -> Value {
     let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
     json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
 }
 
-/// The fragments before those of streams: a clock in nanoseconds from the origin, and the class of a trace
-/// whose packets have these header fields.
+/// Returns the fragments that precede the streams: a clock in nanoseconds from the origin, and a trace class
+/// with these packet header fields.
 pub fn beginning(header: &[(&str, Value)]) -> Vec<Value> {
     vec![
         json!({ "type": "preamble", "version": 2 }),
@@ -41,13 +41,12 @@ pub fn beginning(header: &[(&str, Value)]) -> Vec<Value> {
     ]
 }
 
-/// The header field with the number of the stream class.
+/// Returns the header field that contains the number of the stream class.
 pub fn stream_id() -> (&'static str, Value) {
     ("stream_id", number(32, Some("data-stream-class-id")))
 }
 
-/// The class of a stream whose events have an id and a time; with the context of its packets and that of its
-/// events, where there is one.
+/// Returns a stream class whose events have an id and a time, with optional packet context and event context.
 pub fn stream(id: u32, packet: &[(&str, Value)], event: &[(&str, Value)]) -> Value {
     let mut class = json!({
         "type": "data-stream-class", "id": id, "default-clock-class-id": "c",
@@ -63,7 +62,7 @@ pub fn stream(id: u32, packet: &[(&str, Value)], event: &[(&str, Value)]) -> Val
     class
 }
 
-/// The class of an event with fields of 64 bits, and its clause, where it is not empty.
+/// Returns an event class with 64-bit fields, and with its clause unless that is empty.
 pub fn event(stream: u32, id: usize, name: &str, clause: &str, fields: &[&str]) -> Value {
     let fields: Vec<(&str, Value)> = fields.iter().map(|name| (*name, number(64, None))).collect();
     let mut class = json!({
@@ -76,7 +75,7 @@ pub fn event(stream: u32, id: usize, name: &str, clause: &str, fields: &[&str]) 
     class
 }
 
-/// The text of a metadata file.
+/// Returns the text of a metadata file.
 pub fn text(fragments: &[Value]) -> String {
     fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
 }
@@ -84,13 +83,13 @@ pub fn text(fragments: &[Value]) -> String {
 /// A row of a table, by column.
 pub type Row = BTreeMap<String, String>;
 
-/// Rows of a table of traces.
+/// Returns the rows of a table of traces.
 pub fn table(place: &Place, traces: &[&str], name: &str) -> Vec<Row> {
     let output = place.lat(&[&["table"], traces, &["--name", name]].concat());
     csv(&String::from_utf8(output.stdout).expect("CSV"))
 }
 
-/// Rows of CSV without quoted cells.
+/// Parses the rows of CSV without quoted cells.
 pub fn csv(text: &str) -> Vec<Row> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();

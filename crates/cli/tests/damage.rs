@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A damaged trace as its user sees it: `lat info` says where, what and when, and exits
-//! with 1; `lat recover` makes a clean trace of the rest, which babeltrace2 reads too.
+//! Damaged traces: `lat info` reports place, kind and time of the damage, and exits with 1. `lat recover`
+//! makes a clean trace of the rest, which babeltrace2 reads, too.
 
 use crate::place;
 
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Traces of others, if they are there; our own is recorded.
+/// Traces of other tools, if available; the Lateralis trace is recorded here.
 const TRACES: [(&str, &str); 5] = [
     ("LTTng UST", "ctf-babeltrace-CC0/2/succeed/multi-domains/ust"),
     ("LTTng kernel", "ctf-babeltrace-CC0/2/succeed/multi-domains/kernel"),
@@ -20,14 +20,14 @@ const TRACES: [(&str, &str); 5] = [
     ("perf", "generated/perf-sched-1s"),
 ];
 
-/// Whether something can be told: none of these formats has a checksum but ours.
+/// Whether the damage can be detected: of these formats, only Lateralis recordings have checksums.
 #[derive(Clone, Copy, PartialEq)]
 enum Told {
     Always,
-    /// As a remark; as damage if the index has its packets.
+    /// Reported as a remark, or as damage if the index lists the packets.
     Remark,
     OnlyWithChecksum,
-    /// Nothing of the trace itself is damaged.
+    /// The trace itself is not damaged.
     Never,
 }
 
@@ -36,7 +36,7 @@ type Kind = (&'static str, Told, fn(&Path));
 const KINDS: [Kind; 9] = [
     ("9 bytes cut off", Told::Always, |file| change(file, |bytes| bytes.truncate(bytes.len() - 9))),
     ("half cut off", Told::Always, |file| {
-        // Beside a packet's end.
+        // Not at the boundary of a packet.
         change(file, |bytes| bytes.truncate((bytes.len() / 2) | 1));
     }),
     ("zeros appended", Told::Always, |file| change(file, |b| b.resize(b.len() + 5000, 0))),
@@ -69,7 +69,7 @@ fn change(file: &Path, how: impl FnOnce(&mut Vec<u8>)) {
     fs::write(file, bytes).unwrap();
 }
 
-/// Copies a directory; what is copied can be written to.
+/// Copies a directory; the copy is writable.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
@@ -82,7 +82,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The largest stream file.
+/// Returns the largest stream file.
 fn victim(directory: &Path) -> PathBuf {
     let mut files = Vec::new();
     let mut folders = vec![directory.to_owned()];
@@ -101,7 +101,7 @@ fn victim(directory: &Path) -> PathBuf {
     files.pop().expect("a stream").1
 }
 
-/// Lines of `lat print` and how often each occurs.
+/// Returns the lines of `lat print`, with the number of occurrences of each.
 fn lines(place: &Place, trace: &str) -> BTreeMap<String, usize> {
     let output = place.lat(&["print", trace, "--format", "babeltrace"]);
     let mut lines = BTreeMap::new();
@@ -154,7 +154,7 @@ fn spoil(place: &Place, name: &str, original: &Path) -> Result<(), String> {
             let [begin, end] = ["begin_bytes", "end_bytes"].map(|key| item[key].as_u64().unwrap());
             assert!(begin <= end && !file.is_empty(), "{what}: {item}");
             let timed = !item["from_ns"].is_null() || !item["to_ns"].is_null();
-            // A file without one good packet has no neighbours to tell the time.
+            // A file without an undamaged packet has no neighbours that bound the time.
             assert!(timed || rest.len() < whole.len(), "{what}: {item}");
             let shown = page
                 .lines()
@@ -170,7 +170,7 @@ fn spoil(place: &Place, name: &str, original: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// `lat recover` gives a clean trace that has these events.
+/// Checks that `lat recover` makes a clean trace with these events.
 fn recovered(place: &Place, what: &str, rest: &BTreeMap<String, usize>, damaged: bool) {
     let output = place.lat(&["recover", "bad", "-o", "good"]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -185,7 +185,7 @@ fn recovered(place: &Place, what: &str, rest: &BTreeMap<String, usize>, damaged:
         println!("SKIPPED: babeltrace2 is not here");
         return;
     };
-    // Packets that were damaged count as lost, which it tells too.
+    // Damaged packets count as lost, and babeltrace2 reports this, too.
     let said = String::from_utf8_lossy(&theirs.stderr);
     let lost =
         said.lines().all(|line| line.is_empty() || line.starts_with("WARNING: Tracer discarded "));
@@ -229,7 +229,7 @@ fn a_part_of_a_trace_alone_is_no_empty_trace() {
     fs::create_dir(&alone).expect("a directory");
     fs::copy(stream.expect("a stream"), alone.join("stream")).expect("copied");
     fs::copy(ctf.join("metadata"), alone.join("renamed")).expect("copied");
-    // What lies beneath is another trace.
+    // The recording in a subfolder is another trace.
     fs::rename(place.0.join("demo"), alone.join("demo")).expect("moved");
     for part in ["alone/stream", "alone/renamed"] {
         let output = place.lat(&["info", part]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat diff`: what was made slower is found, and nothing where nothing was.
+//! `lat diff`: finds the slower part, and finds no difference between equal recordings.
 
 use crate::place;
 
@@ -7,7 +7,7 @@ use place::Place;
 use serde_json::{Value, json};
 use std::fs;
 
-/// A random number generator that always gives the same (xorshift).
+/// A deterministic random number generator (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -19,12 +19,12 @@ impl Random {
     }
 }
 
-/// A trace of spans `outer` with `parse` and `price` inside, as Chrome's JSON.
+/// Writes a trace of spans `outer` with nested `parse` and `price`, as Chrome JSON.
 pub fn write(place: &Place, name: &str, seed: u64, price: f64, extra: u32) {
     write_paced(place, name, seed, price, extra, 1.0);
 }
 
-/// The same of a machine on which all takes `pace` times as long.
+/// Like [`write`], on a machine on which everything takes `pace` times as long.
 fn write_paced(place: &Place, name: &str, seed: u64, price: f64, extra: u32, pace: f64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut events: Vec<Value> = Vec::new();
@@ -73,7 +73,7 @@ fn exit_status_says_whether_there_is_a_difference() {
     assert_eq!(status(&["a.json", "b.json"]), (Some(0), String::new()));
     assert_eq!(status(&["a.json", "c.json"]), (Some(1), String::new()));
     assert_eq!(status(&["a.json", "c.json", "--threshold", "30"]), (Some(0), String::new()));
-    // Quicker is a difference, too, if not a worse one.
+    // A faster run is a difference, too, but not a regression.
     assert_eq!(status(&["c.json", "a.json"]).0, Some(1));
     assert_eq!(status(&["c.json", "a.json", "--only-worse"]).0, Some(0));
     let (code, error) = status(&["a.json"]);
@@ -94,7 +94,7 @@ fn the_cause_comes_first_and_what_it_is_inside_of_behind() {
     let number = |name: &str| price[name].as_f64().unwrap_or_else(|| panic!("{name}: {price}"));
     assert!((number("before_ns") / 200e3 - 1.0).abs() < 0.05, "{price}");
     assert!((number("ratio") - 1.2).abs() < 0.03, "{price}");
-    // The interval holds the truth, and no shift within the threshold.
+    // The interval contains the true ratio, and excludes a shift within the threshold.
     assert!((1.05..1.2).contains(&number("ratio_least")), "{price}");
     assert!((1.2..1.4).contains(&number("ratio_most")), "{price}");
     // 500 times 40 µs.
@@ -123,7 +123,7 @@ fn a_slower_machine_is_told_from_a_slower_program() {
     assert!(!names(&diff).contains(&"span parse".to_owned()), "{diff}");
     let price = &diff["differences"][0];
     assert!((price["ratio"].as_f64().unwrap() / 1.3 - 1.0).abs() < 0.05, "{price}");
-    // What was recorded is told as it was.
+    // Reported times are as recorded, not corrected for machine speed.
     assert!((price["after_ns"].as_f64().unwrap() / (200e3 * 1.3 * 1.12) - 1.0).abs() < 0.05);
 }
 
@@ -154,7 +154,7 @@ fn several_recordings_of_each_are_compared_as_sides() {
     assert_eq!(diff["bad"].as_array().map(Vec::len), Some(2));
 }
 
-/// Two threads that take turns at `work`; after half of its rounds the second takes longer.
+/// Writes two threads that alternate in `work`; after half of its rounds the second takes longer.
 fn write_two(place: &Place, name: &str, seed: u64, late: f64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut events: Vec<Value> = Vec::new();
@@ -191,7 +191,7 @@ fn only_what_is_chosen_is_compared() {
     let diff = place.json(&["diff", "a.json", "b.json", "--json", "--thread", "9"]);
     assert_eq!(diff["good_events_per_run"], 2000.0);
 
-    // A pattern must match events of some of them, not of all.
+    // A pattern must match events of some of the recordings, not of all.
     write(&place, "c.json", 3, 1.0, 0);
     let status = |pattern: &str| {
         let output = place.lat(&["diff", "a.json", "c.json", "--event", pattern]);
@@ -203,7 +203,7 @@ fn only_what_is_chosen_is_compared() {
     assert!(error.starts_with("error: cannot select events: nosuch: no event of the "), "{error}");
 }
 
-/// Raw tracepoints of seL4 do not say what they are.
+/// Raw tracepoints of seL4 do not identify their format.
 #[test]
 fn a_format_can_be_told() {
     let place = Place::new();
@@ -230,8 +230,8 @@ fn a_format_can_be_told() {
     assert!(error.starts_with("error: no such format: nosuch: known are "), "{error}");
 }
 
-/// The real thing, on whatever machine this is, with several recordings a side: one against
-/// one is a matter of luck on a busy machine, and `bench/diff/run` tells how often.
+/// Real recordings on this machine, several per side: on a busy machine a comparison of one with one is a
+/// matter of chance, and `bench/diff/run` measures how often it succeeds.
 #[test]
 fn a_slower_function_and_a_slower_path_of_messages_come_first() {
     let place = Place::new();
@@ -246,7 +246,7 @@ fn a_slower_function_and_a_slower_path_of_messages_come_first() {
         }
     }
     let sides = ["diff", "--json", "--good", "a1", "--good", "a2", "--good", "a3"];
-    // Threads that sleep are in nobody's way: others may become faster for it.
+    // Sleeping threads do not compete with others, which may become faster because of them.
     let worse = |bad: [&str; 3]| {
         let mut told = place.json(&[&sides[..], &bad].concat());
         let all = told["differences"].as_array_mut().expect("a list");
@@ -259,7 +259,7 @@ fn a_slower_function_and_a_slower_path_of_messages_come_first() {
     first.truncate(2);
     first.sort();
     assert_eq!(first, ["message order", "span price"], "{slower}");
-    // One in twenty comparisons of the same may find something: not as much as was found there.
+    // One in twenty comparisons of equal programs may find a difference, but a smaller one than above.
     let again = worse(["b1", "b2", "b3"]);
     let shift =
         |told: &Value, place: usize| told["differences"][place]["ratio"].as_f64().unwrap().ln();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random traces, with ties, several streams, threads and processes, of one machine or two, and with
-//! or without lost events: statistics, tables, SQL and the viewer say the same of them, and what a
-//! search through all events says. What is called exact is so whatever was lost.
+//! Random traces, with ties, several streams, threads and processes, of one machine or two, with or without
+//! lost events. Statistics, tables, SQL and the viewer give the same results, which are those of a
+//! brute-force search through all events. A result marked exact is true whatever was lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use crate::place::Place;
 use crate::view::client::{Viewer, get};
 use crate::view::threads;
 
-/// Classes of events and what they mean. All have `key`, `value`.
+/// Event classes and their meaning. All have the fields `key` and `value`.
 const CLASSES: [(&str, &str); 10] = [
     ("ask", "begin request key key"),
     ("answer", "end request key key"),
@@ -27,7 +27,7 @@ const CLASSES: [(&str, &str); 10] = [
     ("step", "state value"),
     ("mode", "state value as gear key key"),
     ("count", "counter value as load key key"),
-    // By convention, with fields of its own: `key` is who leaves, `value` who comes.
+    // Recognised by its name, with fields of its own: `key` is the previous thread, `value` the next.
     ("sched_switch", ""),
 ];
 const ASK: usize = 0;
@@ -38,12 +38,12 @@ const PUT: usize = 4;
 const TAKE: usize = 5;
 const SWITCH: usize = 9;
 
-/// Threads of the second machine have numbers from here on (docs/guides/several-recordings.md).
+/// Offset of the second machine's thread ids (docs/guides/several-recordings.md).
 const MACHINE: u32 = 100_000_000;
-/// The stream that is recorded on the second machine, where there are two.
+/// The stream recorded on the second machine, if there are two.
 const OTHER_MACHINE: usize = 2;
 
-/// Events of a stream that come in one packet.
+/// Number of events in a packet of a stream.
 const IN_PACKET: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,17 +56,17 @@ struct Event {
     value: u64,
 }
 
-/// Streams, each of packets of events, each event with whether it is lost.
+/// Streams of packets of events; each event has a flag that says whether it is lost.
 type Streams = Vec<Vec<Vec<(Event, bool)>>>;
 
-/// Who tells whose an event is.
+/// Source of an event's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// The event.
+    /// The event itself.
     Told,
-    /// The event; the last stream is a recording of another machine.
+    /// The event itself; the last stream is a recording of another machine.
     TwoMachines,
-    /// The switch before it on its processor; a process is its thread.
+    /// The previous switch on its CPU; a process has one thread.
     BySwitches,
 }
 
@@ -81,17 +81,16 @@ impl Random {
     }
 }
 
-/// Some hundred events of three streams. Of a packet that loses events the last ones are lost, up to
-/// its end.
+/// Generates some hundred events in three streams. If a packet loses events, these are its last ones.
 fn streams(random: &mut Random, is_lossy: bool, who: Who) -> Streams {
     let mut all: Vec<Vec<Event>> = vec![Vec::new(); 3];
     let mut time = 1000;
     let mut next_flow = 0;
     let mut sent: Vec<u64> = Vec::new();
-    // Before its first switch nobody knows who runs on a processor.
+    // Before the first switch of a CPU, its running thread is unknown.
     let mut on = [6, 7, 8_u32];
     for _ in 0..300 {
-        // Every third event shares its nanosecond with the one before it.
+        // Every third event has the same time as the previous one.
         time += random.below(3) * (1 + random.below(40));
         let stream = random.below(3) as usize;
         let class = random.below(CLASSES.len() as u64) as usize;
@@ -149,7 +148,7 @@ fn streams(random: &mut Random, is_lossy: bool, who: Who) -> Streams {
     all.into_iter().map(packets).collect()
 }
 
-/// Writes the recordings of all machines, and says their names.
+/// Writes the recordings of all machines, and returns their names.
 fn write(place: &Place, streams: &Streams, who: Who) -> Vec<&'static str> {
     if who != Who::TwoMachines {
         write_machine(place, "trace", streams, 0..streams.len(), who);
@@ -194,7 +193,7 @@ fn write_machine(place: &Place, name: &str, streams: &Streams, which: Range<usiz
                 events.extend((event.class as u32).to_le_bytes());
                 events.extend(event.time.to_le_bytes());
                 if who != Who::BySwitches {
-                    // Each machine counts its own from one.
+                    // In the trace, ids of processes and threads have no machine offset.
                     let step =
                         Host::new(u32::from(who == Who::TwoMachines && cpu == OTHER_MACHINE))
                             .steps()
@@ -218,7 +217,7 @@ fn write_machine(place: &Place, name: &str, streams: &Streams, which: Range<usiz
     }
 }
 
-/// Events in the order of time, those of one nanosecond by stream; with the lost ones or without.
+/// Returns the events in time order, those of equal time by stream; with or without the lost ones.
 fn in_order(streams: &Streams, with_lost: bool) -> Vec<(usize, Event)> {
     let mut all: Vec<(usize, Event)> = Vec::new();
     for (number, packets) in streams.iter().enumerate() {
@@ -229,22 +228,22 @@ fn in_order(streams: &Streams, with_lost: bool) -> Vec<(usize, Event)> {
     all
 }
 
-/// A span: its name and key, begin and end, the thread that began it. Of one without a length that is
-/// 0: which of several begins of its time it has is unknown.
+/// A span: name, key, begin, end, and the thread of the begin. For a span without length the thread is 0: it
+/// is unknown which of several begins of its time belongs to it.
 type Span = (String, String, Option<u64>, Option<u64>, u32);
 
-/// What a search finds.
+/// Results of the brute-force search.
 struct Found {
     /// Spans with both ends.
     spans: Vec<Span>,
-    /// Those with an end on each machine: how far the clocks are apart is not known.
+    /// Spans with an end on each machine, whose clocks have an unknown offset.
     across: BTreeSet<Span>,
-    /// How many have only a begin or an end.
+    /// Number of spans with only a begin, or only an end.
     halves: BTreeMap<&'static str, [u64; 2]>,
 }
 
-/// Spans by looking at all that is open at each end: what began before its time, or before it in its
-/// stream; only if there is none, what begins at its time in another stream.
+/// Finds spans by examining everything that is open at each end: spans that began at an earlier time, or
+/// earlier in the same stream; only if there is none, spans that began at the same time in another stream.
 fn spans(events: &[(usize, Event)]) -> Found {
     let mut open: Vec<(usize, Event)> = Vec::new();
     let (mut found, mut across, mut halves) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
@@ -262,7 +261,7 @@ fn spans(events: &[(usize, Event)]) -> Found {
                 ANSWER | RETURN => {}
                 _ => continue,
             }
-            // In a stream, what begins after an end does not belong to it.
+            // Within a stream, a begin after an end does not belong to that end.
             let can_be = |of: &(usize, Event)| of.1.time < time || of.0 == *stream;
             match begin_of(&open, event, can_be) {
                 Some(index) => pair(open.remove(index).1, *event, &mut found, &mut across),
@@ -290,7 +289,7 @@ fn spans(events: &[(usize, Event)]) -> Found {
     Found { spans: found, across, halves }
 }
 
-/// Where the begin of an end is: of its own thread, else of its process, else any; the last of them.
+/// Returns the position of an end's begin: the last one of its own thread, else of its process, else of any.
 fn begin_of(
     open: &[(usize, Event)],
     end: &Event,
@@ -313,7 +312,7 @@ fn pair(of: Event, end: Event, found: &mut Vec<Span>, across: &mut BTreeSet<Span
         ASK => ("request", of.key.to_string()),
         _ => ("work", String::new()),
     };
-    // Nobody knows who ran before the first switch.
+    // The thread before the first switch is unknown.
     let is_unknown = (6..9).contains(&of.tid) || of.time == end.time;
     let tid = if is_unknown { 0 } else { of.tid };
     let span = (name.to_owned(), key, Some(of.time), Some(end.time), tid);
@@ -323,7 +322,7 @@ fn pair(of: Event, end: Event, found: &mut Vec<Span>, across: &mut BTreeSet<Span
     found.push(span);
 }
 
-/// Flows by key: sent, received. Keys come once.
+/// Flows by key: send and receive times. Keys are unique.
 fn flows(events: &[(usize, Event)]) -> Vec<(u64, u64, u64)> {
     let of = |class: usize| -> BTreeMap<u64, (usize, u64)> {
         let all = events.iter().filter(|(_, event)| event.class == class);
@@ -337,7 +336,7 @@ fn flows(events: &[(usize, Event)]) -> Vec<(u64, u64, u64)> {
     joined.collect()
 }
 
-/// Keys of flows from one machine to the other.
+/// Returns the keys of flows between machines.
 fn flows_across(events: &[(usize, Event)]) -> BTreeSet<u64> {
     let of = |class: usize| -> BTreeMap<u64, u32> {
         let all = events.iter().filter(|(_, event)| event.class == class);
@@ -357,7 +356,7 @@ fn span_of(row: &ctf2::Row, names: [&str; 5]) -> (Span, String) {
     (span, row["quality"].clone())
 }
 
-/// What a seed gives, asked of every consumer.
+/// Compares the results of every consumer for the trace of a seed.
 fn check(seed: u64, is_lossy: bool, who: Who) {
     let place = Place::new();
     let streams = streams(&mut Random(seed), is_lossy, who);
@@ -368,10 +367,10 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     let stats = place.json(&[&["stats"], &traces[..], &["--json"]].concat());
     let viewer = Viewer::start(&place, &traces);
     let what = format!("seed {seed:#x}, lossy: {is_lossy}, {who:?}");
-    // Where switches are lost, a search would have to guess whose an event is.
+    // If switches are lost, a search would have to guess the thread of an event.
     let is_sure = who != Who::BySwitches || !is_lossy;
 
-    // Spans of the table are those of a search, and those of the view, each with the same quality.
+    // Spans of the table are those of the search and of the view, each with the same quality.
     let rows = table(&place, &traces, "spans");
     check_sql(&place, &traces, "spans");
     let of_table = |status: &str| -> Vec<(Span, String)> {
@@ -403,11 +402,11 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     if who == Who::Told || (who == Who::BySwitches && !is_lossy) {
         assert_eq!(by_script(&place), complete, "{what}");
     }
-    // Statistics count these, and time those that are certain.
+    // Statistics count these, and measure the certain ones.
     for name in ["request", "work"] {
         let of = stats["spans"].as_array().expect("spans").iter().find(|of| of["name"] == name);
         let Some(of) = of else {
-            // All that there is of them is on threads that nobody knows.
+            // All of them are on unknown threads.
             assert!(!is_sure && complete.iter().all(|(span, _)| span.0 != name), "{what}: {name}");
             continue;
         };
@@ -420,7 +419,7 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
             .collect();
         assert_eq!(of["count"], own.len(), "{what}: {name}");
         if own.iter().any(|(span, _)| across.contains(span)) {
-            // Their times count, and nothing made of them is exact.
+            // Their times count, and no derived number is exact.
             for number in
                 ["total_ns", "min_ns", "max_ns"].iter().filter(|of_it| !of[*of_it].is_null())
             {
@@ -470,8 +469,8 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     let open = viewer.page().ask("open", json!({}));
     assert_eq!(open["channels"][0]["count"], of_table.len(), "{what}");
 
-    // States: what is called exact was so; together they are the times of the statistics, which know
-    // parts of stays as well.
+    // States: those marked exact are true. Their sum is the time of the statistics, which also include
+    // partially known states.
     let mut by_state: BTreeMap<(String, String, String), (u64, bool, usize)> = BTreeMap::new();
     let mut machines = BTreeSet::new();
     for row in table(&place, &traces, "states") {
@@ -498,7 +497,7 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
             let place = (name.clone(), owner.to_string(), state_name);
             let (nanos, are_all_known, exact_count) =
                 by_state.get(&place).copied().unwrap_or((0, true, 0));
-            // Timed are those whose beginning and end are known.
+            // States are timed if their begin and end are known.
             assert_eq!(state["stays"], exact_count, "{what}: {place:?}");
             let told = state["total_ns"].as_u64().expect("nanoseconds");
             if are_all_known {
@@ -516,7 +515,7 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     }
 }
 
-/// The same spans as activities of a script.
+/// Returns the same spans as activities of a script.
 fn by_script(place: &Place) -> Vec<(Span, String)> {
     let script = "activity('request').begin('ask').end('answer').key('key');\n\
                   activity('work').begin('call').end('return');";
@@ -529,7 +528,7 @@ fn by_script(place: &Place) -> Vec<(Span, String)> {
     all
 }
 
-/// `lat-sql` with this `lat`, where it is built: `LATERALIS_TEST_SQL` says where.
+/// Runs `lat-sql` with this `lat`, if `LATERALIS_TEST_SQL` names a build of it.
 fn check_sql(place: &Place, traces: &[&str], name: &str) {
     let Some(program) = std::env::var_os("LATERALIS_TEST_SQL") else { return };
     let query = format!("SELECT * FROM {name}");
@@ -544,7 +543,7 @@ fn check_sql(place: &Place, traces: &[&str], name: &str) {
     assert_eq!(rows, expected, "{name}");
 }
 
-/// Nanoseconds that each thread ran between two switches of a processor.
+/// Nanoseconds for which each thread ran, from one switch of a CPU to the next.
 fn ran(events: &[(usize, Event)]) -> BTreeMap<u64, u64> {
     let mut on: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     let mut ran = BTreeMap::new();
@@ -558,7 +557,7 @@ fn ran(events: &[(usize, Event)]) -> BTreeMap<u64, u64> {
     ran
 }
 
-/// Running times by statistics are the true ones, or said not to be exact and no more than they.
+/// Running times in the statistics are the true ones, or are marked as not exact and do not exceed them.
 fn check_running(stats: &Value, truth: &BTreeMap<u64, u64>, what: &str) {
     let mut told = BTreeMap::new();
     for thread in stats["threads"].as_array().expect("threads") {
@@ -577,8 +576,8 @@ fn check_running(stats: &Value, truth: &BTreeMap<u64, u64>, what: &str) {
     }
 }
 
-/// Statistics of threads and of their states, the table of their states and the path of a thread say the same
-/// of how long it ran.
+/// Statistics of threads and of their states, the table of states, and the path of a thread agree on its
+/// running time.
 fn check_threads(place: &Place, stats: &Value, what: &str) {
     let rows = table(place, &["trace"], "thread_states");
     for thread in stats["threads"].as_array().expect("threads") {
@@ -604,12 +603,12 @@ fn check_threads(place: &Place, stats: &Value, what: &str) {
             assert_eq!(running, 0, "{what}: thread {tid}");
         }
         let path = place.json(&["path", "trace", "--thread", &tid.to_string(), "--json"]);
-        // It goes over to other threads only where this one did not run.
+        // The path continues on other threads only while this thread did not run.
         let segments = path["spans"][0]["segments"].as_array().expect("segments");
         let nanos = |one: &Value| Some(one["end_ns"].as_u64()? - one["begin_ns"].as_u64()?);
         let own = segments.iter().filter(|one| one["tid"] == tid && one["does"] == "running");
         let ran: u64 = own.map(|one| nanos(one).expect("nanoseconds")).sum();
-        // What runs at the end runs up to it, as far as the path is asked.
+        // A thread that runs at the end runs until the end of the requested path.
         let is_open = |row: &&BTreeMap<String, String>| {
             row["tid"] == tid.to_string()
                 && row["state"] == "running"
@@ -623,7 +622,7 @@ fn check_threads(place: &Place, stats: &Value, what: &str) {
 
 #[test]
 fn random_traces_are_one_answer_in_every_consumer() {
-    // LATERALIS_TEST_SEEDS asks for more.
+    // LATERALIS_TEST_SEEDS sets the number of seeds.
     if std::env::var_os("LATERALIS_TEST_SQL").is_none() {
         println!("SKIPPED: of SQL, for lat-sql is not built (LATERALIS_TEST_SQL names it)");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Conversions, beside what Perfetto's trace processor finds in them.
+//! Conversions, compared with the results of Perfetto's trace processor.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::place::Place;
 pub const TARGETS: [(&str, &str); 3] =
     [("perfetto", "pftrace"), ("fxt", "fxt"), ("chrome", "json")];
 
-/// What differs on purpose or by the tool: beginnings of names of files, and a target or all.
+/// Known differences, on purpose or caused by the tool: prefix of the file name, and a target or all.
 ///
 /// | file | why |
 /// |---|---|
-/// | F12-control-char | the tool takes names in JSON with their escapes |
-/// | F15-negative-ts | the tool has no time below 0; the conversion says so |
-/// | F15-text-ids | the tool cuts ids of threads in JSON to 32 bits |
-/// | F21-null-ts | events without a time come back as they were; the tool puts them to 0 |
+/// | F12-control-char | the tool reads names in JSON without decoding their escapes |
+/// | F15-negative-ts | the tool has no time below 0; the conversion reports this |
+/// | F15-text-ids | the tool truncates thread ids in JSON to 32 bits |
+/// | F21-null-ts | events without a time are kept unchanged; the tool sets their time to 0 |
 const KNOWN: [(&str, &str); 5] = [
     ("F12-control-char", "chrome"),
     ("F15-negative-ts", "chrome"),
@@ -26,9 +26,9 @@ const KNOWN: [(&str, &str); 5] = [
     ("F21-null-ts", "chrome"),
 ];
 
-/// Names whose spans are others in a conversion of the file than here, by the trace processor: with
-/// target, and count and nanoseconds of both. Those of no length do not count: instants are such
-/// there.
+/// Returns the names whose spans in a conversion differ from those here, according to the trace processor,
+/// with target, count and nanoseconds of both. Spans of length zero are ignored, because the tool stores
+/// instants as such spans.
 pub fn exported(
     tool: &TraceProcessor,
     place: &Place,
@@ -77,12 +77,12 @@ fn conversions_of_real_traces_have_their_spans_in_the_trace_processor() {
     let mut wrong = Vec::new();
     for (number, path) in files.iter().enumerate() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        // Has no event.
+        // This file has no event.
         if name == "F19-empty-array.json" {
             continue;
         }
         std::fs::copy(path, place.0.join(&name)).unwrap();
-        // The tool takes three seconds to start. So most go to one target, each to the next.
+        // The tool takes three seconds to start, so most files are converted to one target only, in rotation.
         let is_whole = ["F02", "F16", "F24-clang-run1"].iter().any(|it| name.starts_with(it))
             || !name.starts_with('F');
         let next = number % TARGETS.len();

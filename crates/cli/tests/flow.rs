@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks of samples, beside what perf says of the same file.
+//! Stacks of samples, compared with the output of perf for the same file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::kernel::usable;
 use crate::place::Place;
 
-/// Methods, templates, recursion; and code that it makes itself and says where.
+/// Methods, templates, recursion, and code generated at run time, with a perf map whose path is printed.
 const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -59,8 +59,8 @@ int main() {
 }
 "#;
 
-/// A recording of the program, not optimised, so that each function has a frame; and where it says what it
-/// made. `None` where perf cannot.
+/// Compiles the program without optimisation, so that each function has a frame, and records it with perf.
+/// Returns the path of its perf map; `None` if perf cannot record.
 fn recorded(place: &Place, how: &[&str]) -> Option<String> {
     recorded_of(place, &["-O0", "-g"], how)
 }
@@ -82,7 +82,7 @@ fn recorded_of(place: &Place, options: &[&str], how: &[&str]) -> Option<String> 
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// What samples weigh by path, as `perf script` has them.
+/// Returns the weight of samples by path, from `perf script`.
 pub fn by_perf(place: &Place) -> BTreeMap<String, u64> {
     let fields = "comm,tid,period,ip,sym";
     let mut perf = Command::new("perf");
@@ -98,7 +98,7 @@ pub fn by_perf(place: &Place) -> BTreeMap<String, u64> {
         let comm = comm.into_iter().rev().collect::<Vec<_>>().join(" ");
         let name = |line: &str| line.trim().split_once(' ').map_or("", |(_, name)| name).to_owned();
         let mut names: Vec<String> = lines.map(name).collect();
-        // The call at the end of `_start` returns to where the next function begins, and perf names that one.
+        // The call at the end of `_start` returns to the start of the next function, whose name perf prints.
         let callers = names.iter_mut().skip(1).filter(|name| *name == "_dl_start_user");
         callers.for_each(|name| *name = "_start".to_owned());
         names.push(comm);
@@ -128,7 +128,7 @@ fn stacks_are_those_of_perf_script() {
     let place = Place::new();
     let Some(map) = recorded(&place, &["-g"]) else { return };
     let (of_perf, of_lat) = (by_perf(&place), by_lat(&place));
-    // Nothing is said of entries of the PLT, which perf makes names for.
+    // Entries of the PLT are not compared; perf makes up names for them.
     let is_known = |path: &&String| !path.contains("@plt") && !path.contains("[unknown]");
     let known: Vec<&String> = of_perf.keys().filter(is_known).collect();
     assert!(known.len() * 2 > of_perf.len(), "{of_perf:#?}");
@@ -137,12 +137,12 @@ fn stacks_are_those_of_perf_script() {
     }
     let sum = |paths: &BTreeMap<String, u64>| paths.values().sum::<u64>();
     assert_eq!(sum(&of_lat), sum(&of_perf));
-    // All the ways in which a function gets its name are among them.
+    // Functions named in every supported way are included.
     let has = |words: &str| of_lat.keys().any(|path| path.contains(words));
     assert!(has("recursive;recursive;recursive;recursive;shop::twice"), "{of_lat:#?}");
     assert!(has("shop::Cart::total"), "{of_lat:#?}");
     assert!(!cfg!(target_arch = "x86_64") || has("made: square(int)"), "{of_lat:#?}");
-    // As JSON: what is called weighs on who calls, once.
+    // In JSON, a callee counts once in the weight of its caller.
     let stacks = place.json(&["flow", "stacks", "perf.data", "--json"]);
     let functions = stacks["functions"].as_array().expect("functions");
     let event = &stacks["events"][0];
@@ -154,7 +154,7 @@ fn stacks_are_those_of_perf_script() {
     };
     let expected = of_perf.iter().filter(|(path, _)| path.contains(";recursive")).map(|(_, w)| w);
     assert_eq!(of("recursive")["weight"], expected.sum::<u64>());
-    // A file that has changed since has no names.
+    // A file that has changed since the recording provides no names.
     fs::write(place.0.join("program.cc"), PROGRAM.replace("100000ul", "100001ul"))
         .expect("written");
     let build = ["-O1", "program.cc", "-o", "program"];
@@ -178,7 +178,7 @@ fn samples_without_a_chain_have_the_function_that_was_interrupted() {
     let _ = fs::remove_file(map);
 }
 
-/// perf takes registers and the top of the stack, and the tables for exceptions say who called.
+/// perf records registers and the top of the stack, which are unwound with the exception tables.
 #[test]
 fn stacks_out_of_the_memory_of_samples_are_those_of_perf_script() {
     if !usable(&["perf", "g++"]) || cfg!(not(target_arch = "x86_64")) {
@@ -192,7 +192,7 @@ fn stacks_out_of_the_memory_of_samples_are_those_of_perf_script() {
         let (of_perf, of_lat) = (by_perf(&place), by_lat(&place));
         let sum = |paths: &BTreeMap<String, u64>| paths.values().sum::<u64>();
         assert_eq!(sum(&of_lat), sum(&of_perf));
-        // Code that was made has no tables: perf ends there, and its frame pointer leads on.
+        // Generated code has no tables: perf stops there, while `lat` continues with the frame pointer.
         let is_known = |path: &&String| {
             !["@plt", "[unknown]", "made: "].iter().any(|word| path.contains(word))
         };
@@ -207,8 +207,8 @@ fn stacks_out_of_the_memory_of_samples_are_those_of_perf_script() {
     }
 }
 
-/// Calls that are bound anew each time, and a handler of a signal: the one finds its caller by `rbx`, behind
-/// the other are registers that the kernel put on the stack.
+/// Calls that are bound again each time, and a signal handler: the caller of the former is found through
+/// `rbx`, that of the latter through registers that the kernel stored on the stack.
 const LATE: &str = r#"
 #include <signal.h>
 #include <stdlib.h>
@@ -250,9 +250,9 @@ fn stacks_go_on_behind_the_dynamic_linker_and_handlers_of_signals() {
         return;
     }
     let (of_perf, of_lat) = (by_perf(&place), by_lat(&place));
-    // The first entry of the PLT has no symbol: perf names it after the one before, which nothing calls here.
+    // The first entry of the PLT has no symbol. perf uses the previous symbol, which nothing calls here.
     let is_in_plt = |path: &str| path.contains("@plt") || path.contains("main;caller;_init");
-    // While a handler returns the kernel replaces the registers, of which a sample has some of both.
+    // While a handler returns, the kernel replaces the registers, and a sample contains some of both sets.
     let is_half = |path: &str| path.contains("rt_sigreturn");
     let is_known =
         |path: &&String| !is_in_plt(path) && !is_half(path) && !path.contains("[unknown]");

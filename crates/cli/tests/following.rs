@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat table --follow`, `lat print --follow`: rows and lines while they are recorded are those
-//! of the finished recording.
+//! `lat table --follow`, `lat print --follow`: rows and lines printed during a recording are those of the
+//! finished recording.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::place::Place;
 use serde_json::Value;
 
-/// Processes that a test has started; what is left of them at its end is killed.
+/// Processes started by a test; those still running are killed when it ends.
 struct Running(Vec<Child>);
 
 impl Drop for Running {
@@ -46,8 +46,8 @@ fn row(line: &str) -> Value {
     serde_json::from_str(line).expect("a row")
 }
 
-/// Starts a program that answers requests until it is ended, its recorder, and one who
-/// follows; reads rows of both threads and both desks while all three run.
+/// Starts a long-running program that answers requests, its recorder, and a follower; reads rows of both
+/// threads and both desks while all three run.
 fn follow(
     place: &Place,
     program: &Path,
@@ -65,7 +65,7 @@ fn follow(
     (running, lines, rows)
 }
 
-/// Starts one who follows, and reads rows while all that runs does.
+/// Starts a follower, and reads rows while the other processes run.
 fn begin(
     place: &Place,
     running: &mut Running,
@@ -75,7 +75,7 @@ fn begin(
     let mut lines = BufReader::new(follower.stdout.take().expect("its output"));
     running.0.push(follower);
     let mut rows: Vec<Value> = Vec::new();
-    // Several rounds: of one there would be no seams.
+    // Several rounds, so that their boundaries are tested.
     while rows.len() < 2000 {
         let mut line = String::new();
         assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended after {}", rows.len());
@@ -90,7 +90,7 @@ fn begin(
 const TABLE: [&str; 5] = ["table", "live", "--name", "events", "--json"];
 const LINES: [&str; 4] = ["print", "live", "--format", "json"];
 
-/// What rows say but for what is known better later: the clock, names, numbers of streams.
+/// Returns the cells of rows, except those that are more accurate at the end: clock, names, stream numbers.
 fn by_processor(rows: &[Value]) -> BTreeMap<u64, Vec<String>> {
     let mut all: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for row in rows {
@@ -108,7 +108,7 @@ fn finished(place: &Place, how: &[&str], code: i32) -> Vec<Value> {
     String::from_utf8_lossy(&output.stdout).lines().map(row).collect()
 }
 
-/// The rest of what a follower says, its error output and its exit code.
+/// Returns the remaining rows of a follower, its error output and its exit code.
 fn rest(
     running: &mut Running,
     (nth, lines): (usize, impl std::io::BufRead),
@@ -162,7 +162,7 @@ fn lines_that_are_followed_are_those_of_the_finished_recording() {
     assert_eq!((error.as_str(), code), ("", Some(0)));
     let whole = finished(&place, &LINES, 0);
     assert_same(&rows, &whole);
-    // Moments of options count from the beginning of the whole recording.
+    // Times given in options count from the start of the whole recording.
     let begin = whole[0]["time_ns"].as_i64().expect("a time");
     for (option, is_chosen) in [("--from", false), ("--until", true)] {
         let how = [&LINES[..], &[option, "10ms"]].concat();
@@ -189,12 +189,12 @@ fn a_recorder_that_is_killed_ends_what_follows_it() {
     rows.extend(more);
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("interrupted: its recorder is gone"), "{error}");
-    // It may have been killed within a packet: then that is damage.
+    // The recorder may have been killed within a packet, which is damage.
     let damaged = place.lat(&TABLE).status.code();
     assert_same(&rows, &finished(&place, &TABLE, damaged.expect("a code")));
 }
 
-/// Before a recorder has said anything of itself, the lock of the folder is all there is of it.
+/// Before a recorder has written a report, the lock of the folder is the only sign of it.
 #[test]
 fn a_recording_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
     let place = Place::new();
@@ -203,7 +203,8 @@ fn a_recording_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
     let pid = rows.iter().find(|row| row["class"] == "shop:REQUEST").expect("a request")["pid"]
         .as_u64()
         .expect("a number");
-    // As it was in its first moment. The recorder knows its only program by now, and writes no other.
+    // The recording as in its first moment. The recorder already knows its only program, and writes no
+    // further report.
     let report = place.0.join("live/report.json");
     std::fs::remove_file(&report).expect("it was there");
     let [table, print] = [&TABLE[..], &LINES].map(|how| begin(&place, &mut running, how));

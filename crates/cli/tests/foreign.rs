@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces of other tools, beside what Perfetto's trace processor finds in them.
+//! Traces of other tools, compared with the results of Perfetto's trace processor.
 //!
-//! Real traces are not kept here. A generator makes their shapes: PyTorch's profiler, Chrome by
-//! its age, clang's `-ftime-trace`; all from a seed, so that a failure can be had again.
+//! Real traces are not kept here. A generator imitates them: PyTorch's profiler, old and new versions of
+//! Chrome, clang's `-ftime-trace`. All are generated from a seed, so that a failure can be reproduced.
 //!
-//! Where the two differ on purpose, no shape has it:
+//! The generated traces avoid the intended differences:
 //!
 //! | Perfetto | here |
 //! |---|---|
 //! | drops a complete event that overlaps another of its thread | keeps both |
-//! | of begins and ends with names that overlap, ends the wrong one | goes by the names |
+//! | of overlapping begins and ends with names, ends the wrong one | matches by name |
 //! | keeps negative durations | the span is unfinished |
-//! | instants are slices of no length | instants |
+//! | instants are slices of length zero | instants |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ mod tools;
 
 pub use tools::TraceProcessor;
 
-/// Numbers that look random, the same for each seed.
+/// Pseudo-random numbers, the same for each seed.
 struct Random(u64);
 
 impl Random {
@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// Events in the order in which they are made.
+/// Events in the order in which they are generated.
 struct Shape {
     random: Random,
     events: Vec<String>,
@@ -54,7 +54,7 @@ impl Shape {
         self.events.push(event);
     }
 
-    /// Mixes the order of events, as of tracers that write one buffer after the other.
+    /// Shuffles the events, as in traces of tools that write one buffer after the other.
     fn shuffle(&mut self) {
         for last in (1..self.events.len()).rev() {
             let other = self.random.next(last as u64 + 1) as usize;
@@ -62,8 +62,8 @@ impl Shape {
         }
     }
 
-    /// Spans of a thread that nest, from `at` on; `put` writes one with its end. Times are in
-    /// steps of nanoseconds and all different.
+    /// Generates nested spans of a thread, starting at `at`; `put` writes one with its end. Times are
+    /// distinct, in steps of nanoseconds.
     fn nest(&mut self, at: &mut u64, depth: u64, put: &mut dyn FnMut(&mut Self, u64, u64, u64)) {
         let begin = *at;
         *at += 1 + self.random.next(50_000);
@@ -84,13 +84,13 @@ impl Shape {
     }
 }
 
-/// Nanoseconds as microseconds with three decimals.
+/// Formats nanoseconds as microseconds with three decimals.
 fn us(nanos: u64) -> String {
     format!("{}.{:03}", nanos / 1000, nanos % 1000)
 }
 
-/// PyTorch: complete events with arguments that are no JSON, GPU streams with flows, ids of
-/// threads as text, durations that are missing.
+/// PyTorch: complete events with invalid JSON in arguments, GPU streams with flows, thread ids as text,
+/// missing durations.
 fn pytorch(seed: u64) -> String {
     let mut shape = Shape::new(seed);
     for thread in 1..4u64 {
@@ -110,7 +110,7 @@ fn pytorch(seed: u64) -> String {
                     "{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::op{name}\",\"pid\":7,\
                      \"tid\":{thread},\"ts\":{ts},"
                 );
-                // Some lack their duration, which costs no other.
+                // Some events lack a duration, which does not affect others.
                 if shape.random.next(20) > 0 {
                     let _ = write!(event, "\"dur\":{dur},");
                 }
@@ -143,7 +143,7 @@ fn pytorch(seed: u64) -> String {
     )
 }
 
-/// Chrome 65 and before: begins, and ends without names, in any order; legacy async events.
+/// Chrome up to version 65: begins, ends without names, in any order; legacy async events.
 fn chrome_begin_end(seed: u64) -> String {
     let mut shape = Shape::new(seed);
     for thread in 1..5u64 {
@@ -171,8 +171,8 @@ fn chrome_begin_end(seed: u64) -> String {
     shape.array()
 }
 
-/// Chrome 66 and after: complete events, async ones by `id` and `id2` in several processes and
-/// categories, ends without names.
+/// Chrome from version 66: complete events; async events by `id` and `id2` in several processes and
+/// categories; ends without names.
 pub fn chrome_async(seed: u64) -> String {
     let mut shape = Shape::new(seed);
     for pid in 1..4u64 {
@@ -198,7 +198,7 @@ pub fn chrome_async(seed: u64) -> String {
                 1 => format!("\"id2\":{{\"local\":\"0x{:x}\"}}", id / 6),
                 _ => format!("\"id2\":{{\"global\":\"0x{:x}{pid}\"}}", id / 6),
             };
-            // Of one key and category one span is open at a time.
+            // Only one span per key and category is open at a time.
             let category = format!("c{id}");
             let name = match shape.random.next(2) {
                 0 => format!("\"name\":\"Request{}\",", id % 4),
@@ -220,8 +220,8 @@ pub fn chrome_async(seed: u64) -> String {
     format!("{{\"traceEvents\":{},\"metadata\":{{\"os\":\"Linux\"}}}}", shape.array())
 }
 
-/// clang `-ftime-trace`: children before parents, which may begin or end with them; one thread
-/// for each total.
+/// clang `-ftime-trace`: children before parents, which may begin or end at the same time; one thread for
+/// each total.
 fn clang(seed: u64) -> String {
     let mut shape = Shape::new(seed);
     let mut at = 0;
@@ -250,7 +250,7 @@ fn clang(seed: u64) -> String {
 /// Count and nanoseconds of the complete spans of each name.
 pub type Spans = BTreeMap<String, (u64, u64)>;
 
-/// Of at least so many nanoseconds.
+/// Returns the spans with a duration of at least `least` nanoseconds.
 pub fn spans(place: &Place, file: &str, least: u64) -> Spans {
     let mut spans = Spans::new();
     for row in table(place, file, "spans") {
@@ -267,7 +267,7 @@ pub fn spans(place: &Place, file: &str, least: u64) -> Spans {
     spans
 }
 
-/// The rows of a table.
+/// Returns the rows of a table.
 pub fn table(place: &Place, file: &str, name: &str) -> Vec<BTreeMap<String, String>> {
     let output = place.lat(&["table", file, "--name", name]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -277,7 +277,7 @@ pub fn table(place: &Place, file: &str, name: &str) -> Vec<BTreeMap<String, Stri
     rows.map(|row| columns.iter().cloned().zip(row).collect()).collect()
 }
 
-/// Cells in quotes may hold commas, line feeds, and quotes twice [RFC 4180].
+/// Parses CSV. Quoted cells may contain commas, line feeds, and doubled quotes [RFC 4180].
 fn csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
     let mut is_quoted = false;
@@ -290,7 +290,7 @@ fn csv(text: &str) -> Vec<Vec<String>> {
                 }
             }
             ',' if !is_quoted => row.push(std::mem::take(&mut cell)),
-            // Lines end with both.
+            // Lines end with CR LF.
             '\r' if !is_quoted => {}
             '\n' if !is_quoted => {
                 row.push(std::mem::take(&mut cell));
@@ -302,7 +302,7 @@ fn csv(text: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// The same of Perfetto.
+/// Returns the same from Perfetto's trace processor.
 pub fn perfetto(tool: &TraceProcessor, place: &Place, file: &str, least: u64) -> Spans {
     let query =
         format!("select name, count(*), sum(dur) from slice where dur >= {least} group by name");
@@ -335,7 +335,7 @@ fn spans_are_those_of_the_trace_processor() {
             let (own, other) = (spans(&place, &file, 0), perfetto(&tool, &place, &file, 0));
             assert!(own.len() > 3, "{file}: {own:?}");
             assert_eq!(own, other, "{file}");
-            // What is made of them has the same spans again.
+            // Conversions of it have the same spans.
             if seed == 1 {
                 let found = crate::exports::exported(&tool, &place, &file, &TARGETS);
                 assert_eq!(found, [""; 0], "{file}");
@@ -419,8 +419,8 @@ fn what_cannot_be_told_by_its_beginning_is_told() {
     assert!(error.contains("unknown format") && error.contains("--as FORMAT"), "{error}");
 }
 
-/// What is asynchronous lies beside what its threads do: (category, id) tells it apart, and it takes no
-/// time from their slices.
+/// Asynchronous spans are separate from those of their threads: they are identified by (category, id), and
+/// take no time from slices.
 #[test]
 fn asynchronous_spans_of_chrome_take_no_time_from_slices() {
     let place = Place::new();

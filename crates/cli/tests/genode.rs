@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `lat stats` says of a run of Genode: calls, activities of threads, queues, checkpoints,
-//! each number counted again here from the lines of `lat print`, the slow way.
+//! `lat stats` of a run of Genode: calls, activities of threads, queues, checkpoints. Each number is computed
+//! again here from the lines of `lat print`, by brute force.
 
 use crate::place;
 
@@ -10,7 +10,7 @@ use place::Place;
 use place::genode::{Thread, checkpoint, event};
 use serde_json::{Value, json};
 
-/// A generator of numbers; the same each time.
+/// A deterministic random number generator.
 struct Random(u64);
 
 impl Random {
@@ -22,8 +22,8 @@ impl Random {
     }
 }
 
-/// A thread that is called or signalled, works, calls others, and waits again; on the way a
-/// queue fills and empties. Times are those of no other thread.
+/// A thread that is called or signalled, works, calls others, and waits again; meanwhile a queue fills and
+/// empties. No two threads share a time.
 fn work(lane: u64, lanes: u64) -> Vec<Vec<u8>> {
     let mut random = Random(0x9e37_79b9 + lane);
     let mut now = 1000 + random.below(500);
@@ -62,7 +62,7 @@ fn times(events: &[Vec<u8>]) -> (u64, u64) {
     (time(&events[0]), time(&events[events.len() - 1]))
 }
 
-/// The smallest that at least so many percent do not exceed.
+/// Returns the smallest value that at least this percentage of all values does not exceed.
 fn percentile(sorted: &[i64], percent: usize) -> i64 {
     sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]
 }
@@ -80,14 +80,14 @@ fn check(row: &Value, count: &str, mut nanos: Vec<i64>, what: &str) {
         (&json!(nanos[0]), &json!(nanos.last())),
         "{what}"
     );
-    // One that has not ended can be the longest, and is among those that percentiles count.
+    // An unfinished span can be the longest, and counts in percentiles.
     let open = row["unfinished"].as_u64().unwrap_or(0) as usize;
     let mut not_exact = json!({});
     if open > 0 {
         not_exact["max_ns"] = json!("lower_bound");
     }
     for (name, percent) in [("median_ns", 50), ("p90_ns", 90), ("p99_ns", 99)] {
-        // Stays in states have no p90.
+        // States have no p90.
         let Some(told) = row[name].as_i64() else {
             assert_eq!(name, "p90_ns", "{what}: {row}");
             continue;
@@ -121,7 +121,7 @@ fn time(line: &Value) -> i64 {
     line["time_ns"].as_i64().expect("a time")
 }
 
-/// Begin, end of the pairs of a thread, the innermost first; by name if that tells them apart.
+/// Returns begin and end of the pairs of a thread, innermost first; matched by name if `by_name`.
 fn pairs(lines: &[Value], begin: &str, end: &str, by_name: bool) -> Vec<(i64, i64, String)> {
     let mut open: BTreeMap<(i64, String), Vec<i64>> = BTreeMap::new();
     let mut found = Vec::new();
@@ -167,7 +167,7 @@ fn calls_and_checkpoints_are_as_counted_by_hand() {
     let dispatches = pairs(&lines, "rpc:dispatch", "rpc:reply", false);
     check(named(&stats["spans"], "name", "dispatch"), "count", durations(&dispatches), "dispatch");
 
-    // How many of which duration.
+    // Counts per duration bucket.
     let in_bucket = |low: i64, high: i64| {
         durations(&calls).iter().filter(|nanos| (low..=high).contains(nanos)).count()
     };
@@ -180,7 +180,7 @@ fn calls_and_checkpoints_are_as_counted_by_hand() {
     }
     assert_eq!(all as usize, calls.len());
 
-    // And how long by how many were under way when each returned.
+    // Latency by the number of calls in progress at each return.
     let mut levels: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
     for (begin, end, _) in &calls {
         let open = calls.iter().filter(|(since, until, _)| since < end && until >= end).count();
@@ -230,7 +230,7 @@ fn activities_of_threads_and_queues_are_as_counted_by_hand() {
     let rows = stats["states"].as_array().expect("states");
     assert_eq!(rows.len(), 5);
     for row in rows {
-        // What holds, since when, by the thread's events.
+        // The current state and its begin, from the thread's events.
         let mut stays: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
         let mut now: Option<(&str, i64)> = None;
         let mut first = None;
@@ -259,7 +259,7 @@ fn activities_of_threads_and_queues_are_as_counted_by_hand() {
             assert_eq!(of["total_ns"], nanos.iter().sum::<i64>() + open, "{state}");
             assert_eq!(of["entries"], nanos.len() + usize::from(state == last), "{state}");
             assert_eq!(of["longest_ns"], longest, "{state}");
-            // The first can have been entered before it was told.
+            // The first state may have been entered before its first event.
             if first == Some(state) {
                 nanos.remove(0);
             }
@@ -282,7 +282,7 @@ fn activities_of_threads_and_queues_are_as_counted_by_hand() {
             .iter()
             .map(|point| (point[0].as_i64().unwrap(), point[1].as_f64().unwrap() as i64))
             .collect();
-        // So few that none is left out; a level that is told again is a point, too.
+        // There are few enough points to keep all; a repeated level is a point, too.
         assert_eq!(&points, of);
         assert_eq!(row["max"], of.iter().map(|level| level.1).max().unwrap() as f64);
     }

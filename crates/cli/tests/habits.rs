@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Habits that users bring along from other tools: help as a command, `-` for standard input, the newest
-//! recording without its name, programs by name, times pasted from one command into another.
+//! Habits from other tools: help as a command, `-` for standard input, the newest recording as default,
+//! programs by name, times copied from one command into another.
 
 use crate::place::Place;
 use std::fs::{self, File};
@@ -170,7 +170,7 @@ fn times_are_accepted_as_they_are_printed() {
 #[test]
 fn the_form_of_times_can_be_chosen_and_is_read_back() {
     let place = Place::new();
-    // 2026-11-21 01:27:22 UTC, and a second later.
+    // 2026-11-21 01:27:22 UTC, and one second later.
     let dated = TRACE
         .replace(r#""ts":1000000,"#, r#""ts":1795224442000000,"#)
         .replace(r#""ts":2000000,"#, r#""ts":1795224443000000,"#);

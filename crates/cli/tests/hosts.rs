@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two machines that talk: their recordings come on one time line, within what is said of it.
+//! Two communicating machines: their recordings share one timeline, within the reported clock error.
 //!
-//! The machines are network namespaces joined by a cable, the packets are real. The second one has a
-//! host name and a boot of its own, another date, and a counter that began elsewhere and runs faster:
-//! `hosts/other_host.c` is preloaded to its recorder and its program, so that both read such
-//! clocks. What its counter would show on this machine is therefore known exactly.
+//! The machines are network namespaces joined by a virtual cable; the packets are real. The second one has
+//! its own host name and boot id, another date, and a counter with another start and a higher rate.
+//! `hosts/other_host.c` is preloaded into its recorder and its program, so that both read these clocks. Its
+//! counter is therefore an exact function of the counter of this machine.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -21,17 +21,17 @@ const OTHER_PPM: i128 = 120;
 const OTHER_NS: i128 = -5_500_000_000;
 const QUESTIONS: u64 = 200;
 const TOKEN: &str = "only for this one test";
-/// Nothing here takes so long.
+/// Time limit of every step.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Two namespaces and the cable between them; gone at the end.
+/// Two namespaces and the cable between them, removed at the end.
 struct Network {
     names: [String; 2],
     addresses: [String; 2],
 }
 
 impl Network {
-    /// `None`, said aloud, where they cannot be made.
+    /// Prints a message and returns `None` if they cannot be made.
     fn new() -> Option<Network> {
         let id = std::process::id();
         let names = ["a", "b"].map(|side| format!("lat{id}{side}"));
@@ -98,7 +98,7 @@ fn compiled(place: &Place, name: &str, options: &[&str]) -> PathBuf {
     to
 }
 
-/// The program, if there is a compiler.
+/// Compiles the program, if there is a compiler.
 fn talk(place: &Place) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts");
     for name in ["talk.pleco", "talk.c"] {
@@ -123,11 +123,11 @@ fn lat(place: &Place, namespace: &str, arguments: &[&str]) -> Running {
     Running(child.expect("ip"))
 }
 
-/// The other machine, which records its program live; and where.
+/// Starts the other machine, which records its program live. Returns its address and fingerprint.
 fn other_host(place: &Place, network: &Network, program: &Path) -> (Running, String, String) {
     let preload = compiled(place, "other_host.c", &["-O2", "-shared", "-fPIC"]);
     fs::write(place.0.join("boot_id"), "11111111-2222-4333-8444-555555555555\n").expect("a file");
-    // There the areas are elsewhere, too.
+    // Areas are in another place there.
     let script = "hostname elsewhere && mount --bind boot_id /proc/sys/kernel/random/boot_id && \
                   mkdir -m 700 areas-there && exec env LD_PRELOAD=$PRELOAD \"$@\"";
     let lat = [env!("CARGO_BIN_EXE_lat"), "record", "-o", "theirs", "--live"];
@@ -169,12 +169,12 @@ fn other_host(place: &Place, network: &Network, program: &Path) -> (Running, Str
     let mut ready = String::new();
     BufReader::new(running).read_line(&mut ready).expect("text");
     assert_eq!(ready.trim(), "ready");
-    // Whoever writes to a pipe that nobody reads any more ends.
+    // Reads the rest of the pipe: a write to a pipe without a reader would end the process.
     std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
     (other, address, fingerprint)
 }
 
-/// A clock as `lat info` tells it.
+/// A clock as reported by `lat info`.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     frequency_hz: i128,
@@ -202,7 +202,7 @@ impl Clock {
     }
 }
 
-/// Name, number and time of each event of the program, and whether the other machine wrote it.
+/// Returns name, number and time of each event of the program.
 fn events(place: &Place, arguments: &[&str]) -> Vec<(String, u64, i128)> {
     let all = [&["print", "--format", "json", "--event", "talk:*"], arguments].concat();
     let output = place.lat(&all);
@@ -222,7 +222,7 @@ fn time_of(events: &[(String, u64, i128)], name: &str, number: u64) -> Option<i1
     found.next().map(|(_, _, time)| *time)
 }
 
-/// Checks that both recordings, related like this, are where they truly are within what is said.
+/// Checks that both recordings, with this clock relation, are at their true times within the reported error.
 fn check(place: &Place, how: &str, relation: &str) -> i128 {
     let both = ["mine", "received", "--relate", how];
     let info = place.json(&[&["info", "--json"], &both[..]].concat());
@@ -234,7 +234,7 @@ fn check(place: &Place, how: &str, relation: &str) -> i128 {
     let mut most = 0;
     for (name, number, time) in &alone {
         let theirs = their_clock.ticks(*time);
-        // What this machine's counter showed then.
+        // Value of this machine's counter at that time.
         let mine = (theirs - OTHER_TICKS) * 1_000_000 / (1_000_000 + OTHER_PPM);
         let truth = mine_clock.ns(mine);
         let name = name.rsplit(':').next().expect("a name");
@@ -290,7 +290,7 @@ fn two_machines_that_talk_come_on_one_time_line() {
     let error = i128::from(report["received"]["clock"]["error_ns"].as_i64().expect("a bound"));
     assert!((offset - OTHER_NS).abs() <= error, "{offset} ± {error}");
 
-    // By the date nobody knows, and it is wrong.
+    // With the date alone the clock error is unknown, and the result is wrong.
     let by_date = place.json(&["info", "--json", "mine", "received", "--relate", "date"]);
     assert_eq!(by_date["traces"][1]["clock_relation"], "epoch");
     assert_eq!(by_date["traces"][1]["clock_error_ns"], Value::Null);
@@ -298,7 +298,7 @@ fn two_machines_that_talk_come_on_one_time_line() {
         let error = check(&place, how, relation);
         assert!(error < -OTHER_NS / 2, "{how}: {error} ns say nothing");
     }
-    // Their own directory is as good as the copy, for it is one counter.
+    // Their own folder is aligned like the copy, because it has the same counter.
     let three = ["info", "--json", "mine", "received", "theirs"];
     let three = place.json(&three);
     assert_eq!(three["traces"][2]["clock_relation"], "exchange", "{}", three["traces"]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions that a processor executed, beside what a simulator executed, what perf decodes of the same
-//! file, and what Intel's library decodes of real recordings.
+//! Instructions that a processor executed, compared with the list of a simulator, with perf's decoding of the
+//! same file, and with the decoding of real recordings by Intel's library.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub fn data(name: &str) -> Option<PathBuf> {
     Some(path.canonicalize().expect("a path"))
 }
 
-/// Where the program of a recording of `made` was.
+/// Path of the recorded program of `made`.
 fn program(place: &Place, made: &Path) -> String {
     let file = made.join("fibs/perf.data").display().to_string();
     let output = place.lat(&["print", &file, "--event", "mmap2"]);
@@ -29,7 +29,7 @@ fn program(place: &Place, made: &Path) -> String {
     path.expect("a mapping").0.to_owned()
 }
 
-/// A copy of the machine on which the programs of `made` ran.
+/// Makes a copy of the machine on which the programs of `made` ran.
 pub fn machine(place: &Place, made: &Path) -> String {
     let program = program(place, made);
     let folder = Path::new(&program).parent().expect("a folder").display().to_string();
@@ -41,7 +41,7 @@ pub fn machine(place: &Place, made: &Path) -> String {
     "machine".to_owned()
 }
 
-/// The options that give the code of a stream, as Intel's `ptxed` has them.
+/// Returns the options for the code of a stream, converted from those of Intel's `ptxed`.
 fn raw(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("raw.args")).expect("options");
     let of = |word: &str| match word {
@@ -57,7 +57,7 @@ fn run(place: &Place, what: &str, of: &str, more: &[String]) -> Output {
     place.lat(&words)
 }
 
-/// The first word of each instruction of a dump.
+/// Returns the first word of each line of a dump.
 fn addresses(output: &Output) -> Vec<u64> {
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -119,7 +119,7 @@ fn of_a_copy_with_damage_the_rest_is_decoded() {
     assert!(place.lat(&["convert", &original, "-o", "copy.ctf"]).status.success());
     let dump = || run(&place, "dump", "copy.ctf", &words(&["--symfs", &machine]));
     let all = addresses(&dump());
-    // A PSB in the middle of the packets, and 40 bytes behind it others.
+    // Overwrites 40 bytes that follow a PSB in the middle of the packets.
     let mut largest = fs::read_dir(place.0.join("copy.ctf")).expect("a folder");
     let mut best = (0, PathBuf::new());
     for entry in largest.by_ref() {
@@ -139,7 +139,7 @@ fn of_a_copy_with_damage_the_rest_is_decoded() {
     let output = dump();
     assert_eq!(output.status.code(), Some(1));
     let left = addresses(&output);
-    // What is before the damage, and what is behind it: nothing is made up.
+    // Instructions before and after the damage remain; none are made up.
     let before = all.iter().zip(&left).take_while(|(one, other)| one == other).count();
     assert!(before > 100 && left.len() < all.len(), "{before} of {}", all.len());
     assert!(all.ends_with(&left[before..]), "{} instructions are others", left.len() - before);
@@ -154,7 +154,7 @@ fn every_instruction_of_a_simulated_processor_is_there() {
     for entry in fs::read_dir(&made).expect("a folder").flatten() {
         let folder = entry.path();
         let Ok(truth) = fs::read(folder.join("truth.ips.zst")) else { continue };
-        // Millions of lines are the matter of the decoder's own tests.
+        // Millions of lines are covered by the decoder's own tests.
         if truth.len() > 1 << 17 {
             continue;
         }
@@ -178,7 +178,7 @@ fn every_instruction_of_a_simulated_processor_is_there() {
     assert!(of_perf >= 3 && of_raw >= 4, "{of_perf} of perf, {of_raw}");
 }
 
-/// The symbol of each instruction, as perf decodes them.
+/// Returns the symbol of each instruction, as decoded by perf.
 fn by_perf(place: &Place, file: &str, machine: &str) -> Vec<(u64, String)> {
     let fields = ["script", "-i", file, "--symfs", machine, "--itrace=i0ns", "-F", "ip,sym"];
     let mut perf = Command::new("perf");
@@ -221,7 +221,7 @@ fn perf_decodes_the_same_instructions_in_the_same_functions() {
             *found.entry(name).or_default() += own;
         }
     }
-    // perf lets a function without a size reach over the PLT behind it; no function is said to be there.
+    // perf extends a function without a size over the PLT that follows it; `lat` reports no function there.
     let reaches = |name: &str, of: &mut BTreeMap<&str, u64>| of.remove(name).unwrap_or(0);
     let (init, unknown) = (reaches("_init", &mut found), reaches("[unknown]", &mut found));
     assert_eq!(init + unknown, reaches("_init", &mut expected));
@@ -236,7 +236,7 @@ fn calls_are_below_who_called() {
     let file = made.join("fibs/perf.data").display().to_string();
     let output = run(&place, "stacks", &file, &words(&["--symfs", &machine, "--format", "folded"]));
     let text = String::from_utf8_lossy(&output.stdout);
-    // fib(n) calls itself from two places, never more than eleven deep, and everything is below main.
+    // fib(n) calls itself from two places, at most eleven levels deep, all below main.
     let of_fib: Vec<&str> = text.lines().filter(|line| line.contains(";fib")).collect();
     assert!(of_fib.len() >= 5, "{text}");
     for line in &of_fib {
@@ -251,7 +251,8 @@ fn calls_are_below_who_called() {
     assert!(String::from_utf8_lossy(&picture.stdout).contains("fib"));
 }
 
-/// Pairs out of a list of instructions: an interval is the instructions behind its beginning up to its end.
+/// Finds pairs in a list of instructions. An interval contains the instructions after its begin, up to its
+/// end.
 fn pairs(list: &[(String, String)], from: &str, to: &str, pairing: &str) -> Vec<u64> {
     let is_at = |(place, text): &(String, String), marker: &str| match marker.split_once(':') {
         Some((_, mnemonic)) => text.split_whitespace().next() == Some(mnemonic),
@@ -320,7 +321,7 @@ fn intervals_are_those_of_a_plain_search() {
     assert!(String::from_utf8_lossy(&none.stdout).contains("nothing begins 0 times"), "{none:?}");
 }
 
-/// What Linux does with interrupts off, in a kernel that a simulator ran.
+/// Interrupt-off sections of Linux, in a kernel run by a simulator.
 #[test]
 fn instructions_of_the_kernel_with_interrupts_off_are_counted() {
     let Some(made) = data("made/sys.w1") else { return };
@@ -331,7 +332,7 @@ fn instructions_of_the_kernel_with_interrupts_off_are_counted() {
     more.extend(words(&["--kallsyms", &names, "--from", "insn:cli", "--to", "insn:sti", "--json"]));
     let output = run(&place, "delta", &file, &more);
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    // 957 cli and 870 sti in 702,563 instructions, counted in the list of what was executed.
+    // 957 cli and 870 sti in 702,563 instructions, counted in the list of executed instructions.
     let of = |name: &str| found[name].as_u64().expect("a number");
     assert_eq!((of("from_count"), of("to_count")), (957, 870));
     assert_eq!((of("count"), of("void")), (869, 0));
@@ -342,8 +343,8 @@ fn instructions_of_the_kernel_with_interrupts_off_are_counted() {
     assert!(text.contains(";do_syscall_64;__x64_sys_munmap;"), "{}", &text[..2000]);
 }
 
-/// A program called getppid, read, close, openat, mmap and munmap twenty times each: the medians are those
-/// that were counted in the list of what was executed.
+/// A program called getppid, read, close, openat, mmap and munmap twenty times each. The medians are those
+/// counted in the list of executed instructions.
 #[test]
 fn system_calls_are_counted_from_the_call_to_the_return() {
     let Some(made) = data("made/sys.w1") else { return };
@@ -362,7 +363,7 @@ fn system_calls_are_counted_from_the_call_to_the_return() {
         let of = &found["instructions"][name];
         assert_eq!((of["count"].as_u64(), of["p50"].as_u64()), (Some(20), Some(median)), "{name}");
     }
-    // The same calls once more: nothing has changed.
+    // The same calls again: no difference.
     let mut both = vec![file.clone()];
     both.extend(json.iter().cloned());
     let impact = run(&place, "impact", &file, &both);
@@ -371,7 +372,7 @@ fn system_calls_are_counted_from_the_call_to_the_return() {
     let calls = impact["calls"].as_array().expect("calls");
     assert_eq!(calls.len(), 6);
     assert!(calls.iter().all(|row| row["difference"] == 0), "{calls:?}");
-    // Of a program alone there is none.
+    // A trace of a program alone has no system calls.
     let machine = machine(&place, &made.join(".."));
     let alone = made.join("../fibs/perf.data").display().to_string();
     let none = run(&place, "syscalls", &alone, &words(&["--symfs", &machine]));
@@ -389,7 +390,7 @@ fn calls_of_a_function_are_what_it_and_its_callees_executed() {
     let found = place.json(&words);
     let rows = found["functions"].as_array().expect("rows");
     let by = |caller: &str| rows.iter().find(|row| row["called_by"] == caller).expect("a row");
-    // main calls fib once, which executes 3,764 instructions in all: perf counts as many in fib.
+    // main calls fib once, which executes 3,764 instructions in total; perf counts the same number in fib.
     let outer = by("main");
     assert_eq!((outer["calls"].as_u64(), outer["max"].as_u64()), (Some(1), Some(3764)));
     assert_eq!((by("fib")["calls"].as_u64(), by("fib")["torn"].as_u64()), (Some(232), Some(0)));
@@ -398,7 +399,7 @@ fn calls_of_a_function_are_what_it_and_its_callees_executed() {
     assert!(String::from_utf8_lossy(&none.stdout).contains("no call of nothing_*"));
 }
 
-/// The first and the last instruction, when perf says that they were.
+/// Times of the first and the last instruction, compared with perf.
 #[test]
 fn moments_are_those_of_perf_within_their_bounds() {
     let Some(made) = data("made") else { return };
@@ -420,7 +421,7 @@ fn moments_are_those_of_perf_within_their_bounds() {
     );
     assert!(events.iter().all(|event| of(event, "time_error_ns") < 2_000));
     assert!(events.is_sorted_by_key(|event| of(event, "time_ns")));
-    // A call of fib with all it calls: 3,763 instructions.
+    // A call of fib with all its callees: 3,763 instructions.
     let words =
         ["flow", "delta", &file, "--from", "fib", "--to", "return:fib", "--pair", "innermost"];
     let found = place.json(&[&words[..], &["--symfs", &machine, "--json"]].concat());
@@ -430,7 +431,7 @@ fn moments_are_those_of_perf_within_their_bounds() {
     assert!(of(outer, "time_error_ns") < 2_000, "{outer}");
 }
 
-/// A recording by perf of another machine, whose programs are not here: packets need no code.
+/// A perf recording from another machine, whose programs are not available: packets need no code.
 #[test]
 fn packets_are_as_many_as_perf_counts() {
     let Some(quipper) = data("quipper") else { return };
@@ -446,7 +447,7 @@ fn packets_are_as_many_as_perf_counts() {
     let names = ["tnt.8", "tip", "pip", "mtc", "tsc", "tma"];
     let expected = [69_516, 12_039, 441, 2_802, 24, 24];
     assert_eq!(names.map(|name| counts[name]), expected);
-    // And by kind, with their bytes: these of a fixed size.
+    // Also by type, with their bytes, for types of a fixed size.
     let output = run(&place, "packets", &file, &words(&["--json"]));
     let text = String::from_utf8_lossy(&output.stdout);
     let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -464,7 +465,7 @@ fn packets_are_as_many_as_perf_counts() {
     assert!(kinds.iter().filter_map(bytes).sum::<u64>() <= found["bytes"].as_u64().expect("bytes"));
 }
 
-/// As many as Intel's library decodes (libipt 2.3.0).
+/// Compares the number of instructions with the result of Intel's library (libipt 2.3.0).
 #[test]
 fn recordings_that_hold_their_code_need_no_files() {
     let (Some(griffin), Some(kafl)) = (data("griffin"), data("kafl")) else { return };
@@ -496,7 +497,7 @@ fn what_is_missing_is_a_gap_and_is_said() {
     let machine = machine(&place, &made);
     let folder = made.join("fibs");
     let file = folder.join("perf.data").display().to_string();
-    // The program is not here.
+    // The program is not available.
     let output = run(&place, "dump", &file, &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(addresses(&output).is_empty());
@@ -505,7 +506,7 @@ fn what_is_missing_is_a_gap_and_is_said() {
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("# gap: the code is not known at 0x401950"), "{shown}");
 
-    // A byte in the middle is another: what is before is as it was, and nothing is counted twice.
+    // One byte in the middle is changed: the part before it is unchanged, and nothing counts twice.
     let whole = addresses(&run(&place, "dump", &file, &words(&["--symfs", &machine])));
     let mut bytes = fs::read(folder.join("trace.pt")).expect("packets");
     let middle = bytes.len() / 2;
@@ -516,7 +517,7 @@ fn what_is_missing_is_a_gap_and_is_said() {
     let equal = found.iter().zip(&whole).take_while(|(one, other)| one == other).count();
     assert!(equal > whole.len() / 4, "{equal} of {}", whole.len());
     assert!(found.len() <= whole.len() + 64, "{} of {}", found.len(), whole.len());
-    // An interval with a gap in it is void.
+    // An interval with a gap inside is void.
     let mut voids = 0_u64;
     for at in (bytes.len() / 2..bytes.len()).step_by(37) {
         let mut bytes = fs::read(folder.join("trace.pt")).expect("packets");
@@ -530,14 +531,14 @@ fn what_is_missing_is_a_gap_and_is_said() {
         assert!(of("count") + of("void") < 240, "{at}");
         if of("void") > 0 {
             assert_eq!(output.status.code(), Some(1));
-            // Behind the last one nothing is hidden but its end.
+            // After the last interval, only its end can be hidden.
             assert!(of("count") <= 232 && of("max") <= 28, "{at}: {}", of("count"));
             voids += u64::from(of("count") < 232);
         }
     }
     assert!(voids > 1, "{voids}");
 
-    // A buffer that was full, and one of a processor on which nothing says what ran. Records by their kinds
+    // A full buffer, and the buffer of a CPU without information about the running thread. Record types
     // [include/uapi/linux/perf_event.h]: 11 is AUX, 12 ITRACE_START, 71 AUXTRACE.
     let whole_file = fs::read(folder.join("perf.data")).expect("a file");
     let record = |kind: u64| {
@@ -567,7 +568,7 @@ fn what_is_missing_is_a_gap_and_is_said() {
     let said = String::from_utf8_lossy(&unknown.stderr);
     assert!(said.contains("no event says which program ran"), "{said}");
 
-    // Neither packets nor a place.
+    // No packets, and invalid options.
     fs::write(place.0.join("t.json"), r#"[{"ph":"X","name":"a","ts":1,"dur":2}]"#)
         .expect("written");
     let none = run(&place, "dump", "t.json", &[]);
@@ -581,7 +582,7 @@ fn what_is_missing_is_a_gap_and_is_said() {
     assert_eq!(mixed.status.code(), Some(2));
 }
 
-/// Tables of what was executed: the same instructions, blocks and calls, whatever of them is asked for.
+/// Tables of executed code contain the same instructions, blocks and calls, whatever is selected.
 #[test]
 fn tables_have_what_was_executed() {
     let Some(made) = data("made") else { return };
@@ -613,7 +614,7 @@ fn tables_have_what_was_executed() {
     }
     assert_eq!(at, truth.len());
 
-    // A call begins with an instruction of its function, and others of it are inside.
+    // A call begins with an instruction of its function, and contains other instructions of it.
     let calls = table("flow_calls", &["--column", "begin,instructions,address,quality,function"]);
     for call in &calls {
         let (begin, count) = (number(&call[0]) as usize, number(&call[1]) as usize);
@@ -622,7 +623,7 @@ fn tables_have_what_was_executed() {
     }
     let fib = calls.iter().filter(|call| call[4] == "fib");
     assert!(fib.clone().count() > 10 && fib.clone().all(|call| call[3] == "exact"));
-    // As many as its first instruction was executed.
+    // The number of calls is the number of executions of the first instruction.
     let first = fib.clone().next().map(|call| number(&call[2])).expect("a call");
     assert_eq!(fib.count(), truth.iter().filter(|ip| **ip == first).count());
 
@@ -634,7 +635,7 @@ fn tables_have_what_was_executed() {
     assert_eq!(packets.len(), shown.len());
     assert_eq!(table("flow_calls", &["--limit", "3"]).len(), 3);
 
-    // Without the code nothing is invented: a gap, and it is said.
+    // Without the code nothing is invented: there is a gap, and it is reported.
     let words = ["table", &file, "--name", "flow_gaps", "--symfs", "nowhere"];
     let output = place.lat(&words);
     assert_eq!(output.status.code(), Some(0));
@@ -653,10 +654,10 @@ fn the_finest_trace_has_the_factor_0_and_the_coarsest_100() {
     let found = place.json(&["flow", "trf", &fine, &coarse, "--symfs", &machine, "--json"]);
     let of = |number: usize, what: &str| found["traces"][number][what].as_f64();
     assert_eq!((of(0, "trf"), of(1, "trf")), (Some(0.0), Some(100.0)), "{found}");
-    // Packets with cycles come with each few branches of this program.
+    // This program has packets with cycle counts after every few branches.
     assert!(of(0, "median_instructions") < of(1, "median_instructions"), "{found}");
     assert!(of(0, "median_ns").is_some_and(|nanos| (1.0..1000.0).contains(&nanos)), "{found}");
-    // A trace with no times has none, and that is said.
+    // A trace without times has no temporal resolution, and this is reported.
     let output = place.lat(&["flow", "trf", &none, &fine, "--symfs", &machine, "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -685,8 +686,7 @@ fn what_was_covered_is_the_truth() {
     assert_eq!(sum("instructions"), truth.len() as u64);
     assert_eq!(sum("different_instructions"), different.len() as u64);
     assert_eq!(sum("blocks"), found["blocks"]);
-    // The program has no debug information, so that no file of source is known, and
-    // nothing is listed.
+    // The program has no debug information, so no source file is known, and nothing is listed.
     let lcov = place.lat(&[&words[..], &["--format", "lcov"]].concat());
     assert!(lcov.stdout.is_empty(), "{}", String::from_utf8_lossy(&lcov.stdout));
 }
@@ -711,7 +711,7 @@ fn the_longest_intervals_have_their_flow_and_all_their_picture() {
         assert_eq!(flow.iter().map(length).sum::<u64>(), length(of), "{of}");
         assert!(flow.windows(2).all(|two| two[0]["function"] != two[1]["function"]));
     }
-    // Each bar says how many it has.
+    // Each bar has a title with its count.
     let picture = fs::read_to_string(place.0.join("d.svg")).expect("a picture");
     let bars = picture.split("<title>").skip(1).filter_map(|of| of.split("</title>").next());
     let count = |bar: &str| {
@@ -723,8 +723,8 @@ fn the_longest_intervals_have_their_flow_and_all_their_picture() {
     assert_eq!(sum, intervals.len() as u64);
 }
 
-/// A `perf.data` whose only buffer of packets was full at a byte of them, until the PSB at another: packets
-/// between are gone, and the kernel says so in one record more.
+/// Returns a `perf.data` whose only packet buffer was full from one byte of the packets until the PSB at
+/// another: the packets between are missing, and the kernel reports this in an additional record.
 fn full_between(file: &Path, full: usize, psb: usize, times: [u64; 2]) -> Vec<u8> {
     const AUX: u32 = 11;
     const AUXTRACE: u32 = 71;
@@ -754,7 +754,7 @@ fn full_between(file: &Path, full: usize, psb: usize, times: [u64; 2]) -> Vec<u8
     let mut left = [&packets[..full], &packets[psb..]].concat();
     let first = record(0, full, 1, times[0]);
     let second = record(full, left.len() - full, 0, times[1]);
-    // The file stays as long as it is: PAD packets.
+    // The size of the file does not change: PAD packets fill it.
     left.resize(all - more, 0);
     let mut head = bytes[auxtrace..packets_at].to_vec();
     head[8..16].copy_from_slice(&(left.len() as u64).to_le_bytes());
@@ -790,7 +790,7 @@ fn a_buffer_that_was_full_is_a_loss_with_its_time_and_a_gap_at_its_place() {
     fs::write(place.0.join("full.data"), full_between(&original, full, psb, times))
         .expect("a file");
 
-    // All that is there, and nothing else.
+    // All remaining packets are decoded, and nothing else.
     let table = |name: &str, columns: &str| {
         let words =
             ["table", "full.data", "--name", name, "--column", columns, "--symfs", &machine];
@@ -813,7 +813,7 @@ fn a_buffer_that_was_full_is_a_loss_with_its_time_and_a_gap_at_its_place() {
     assert!(same > 1000 && rest.len() > 1000 && found.len() + 1000 < truth.len(), "{same}");
     assert_eq!(rest, &truth[truth.len() - rest.len()..]);
 
-    // One gap, where the packets end, from the last time that is known before it to the first behind it.
+    // One gap, at the end of the packets, from the last known time before it to the first one after it.
     let (_, gaps) = table("flow_gaps", "cause,byte,ts,end_ts");
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     assert_eq!(gaps[0][..2], ["the buffer for packets was full".to_owned(), full.to_string()]);
@@ -821,7 +821,7 @@ fn a_buffer_that_was_full_is_a_loss_with_its_time_and_a_gap_at_its_place() {
     let (begin, end) = (nanos(&gaps[0][2]), nanos(&gaps[0][3]));
     assert!(begin >= nanos(&rows[same - 1][1]) && end <= nanos(&rows[same][1]), "{gaps:?}");
     assert!(end > begin, "{gaps:?}");
-    // No call is counted over it: those that were open then have no end that was seen.
+    // No call extends over the gap: calls open at its begin have no known end.
     let (_, calls) = table("flow_calls", "begin,instructions,quality");
     let over = calls.iter().filter(|row| {
         let (first, count) = (nanos(&row[0]), nanos(&row[1]));
@@ -829,7 +829,7 @@ fn a_buffer_that_was_full_is_a_loss_with_its_time_and_a_gap_at_its_place() {
     });
     assert_eq!(over.count(), 0);
 
-    // The loss: not before the record before it, and until tracing began again.
+    // The loss begins at the previous record, and ends when tracing resumed.
     let losses = place.lat(&["table", "full.data", "--name", "losses"]).stdout;
     let losses = String::from_utf8_lossy(&losses).into_owned();
     assert_eq!(losses.lines().count(), 2, "{losses}");
@@ -840,7 +840,7 @@ fn a_buffer_that_was_full_is_a_loss_with_its_time_and_a_gap_at_its_place() {
     let text = place.lat(&["info", "full.data"]).stdout;
     let text = String::from_utf8_lossy(&text).into_owned();
     assert!(!text.contains("none that was counted"), "{text}");
-    // What is whole has none.
+    // The complete file has no loss.
     let whole = place.json(&["info", &original.display().to_string(), "--json"]);
     assert_eq!(whole["losses"].as_array().map(Vec::len), Some(0), "{whole}");
     // A copy has the same gap.

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat keep`: windows of time around injected spikes, whole and cut to the millisecond.
+//! `lat keep`: time windows around injected spikes, complete and cut with an accuracy of one millisecond.
 
 use crate::place::Place;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// How far a window may begin and end from where it was asked to.
+/// Largest distance of the ends of a window from the requested times.
 const NEAR_NS: i64 = 1_000_000;
 
-/// How far apart the program's clock and that of the recording may be.
+/// Largest difference between the clocks of the program and of the recording.
 const CLOCKS_NS: i64 = 100_000;
 
-/// The same after ten minutes, in which the one is steered and the other only counts: 1 part in a
-/// million is 0.6 ms.
+/// The same after ten minutes, if one clock is steered and the other only counts: 1 ppm is 0.6 ms.
 const CLOCKS_LATER_NS: i64 = 600_000;
 
-/// A tick is between these two times, by the program's own clock.
+/// Bounds of the time of a tick, by the program's own clock.
 type Tick = (i64, i64);
 
-/// Ticks as the program itself wrote them.
+/// Reads the ticks that the program itself wrote.
 fn ticks(file: &Path) -> Vec<Tick> {
     let bytes = fs::read(file).expect("the program's own times");
     let word = |bytes: &[u8]| i64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
@@ -30,12 +29,12 @@ fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("a number: {value}"))
 }
 
-/// Judges one window by the ticks that there were: none is missing in it, none is beyond it.
+/// Checks one window against the ticks: none is missing inside, and none is outside.
 fn judge(place: &Place, window: &Value, (ticks, clocks_ns): (&[Tick], i64)) {
     let (from, to) = (number(&window["from_ns"]), number(&window["to_ns"]));
     let (first, last) = (number(&window["first_event_ns"]), number(&window["last_event_ns"]));
     assert!(first >= from && last <= to, "{window}");
-    // A machine that did not let the program run had no ticks to keep.
+    // If the machine did not schedule the program, there were no ticks to keep.
     let (_, first_tick) = ticks.iter().find(|(before, _)| *before >= from).expect("a tick");
     let (last_tick, _) = ticks.iter().rev().find(|(_, after)| *after <= to).expect("a tick");
     assert!(first <= first_tick + NEAR_NS, "{} ns late: {window}", first - first_tick);
@@ -54,7 +53,7 @@ fn judge(place: &Place, window: &Value, (ticks, clocks_ns): (&[Tick], i64)) {
     assert_eq!(report["kept"]["name"], window["name"]);
 }
 
-/// Every spike has a window, and every window is right. `expected` windows around spikes.
+/// Checks that every spike has a window, and that every window is correct.
 fn judge_all(place: &Place, spikes: u64, clocks_ns: i64) -> Value {
     let list: Value =
         serde_json::from_slice(&fs::read(place.0.join("kept/kept.json")).expect("a list"))
@@ -64,7 +63,7 @@ fn judge_all(place: &Place, spikes: u64, clocks_ns: i64) -> Value {
     for window in &windows {
         let reasons = window["reasons"].as_array().expect("reasons");
         let is_slow = |reason: &Value| reason["key"].as_str().is_some_and(|key| key.len() == 7);
-        // On a machine that is busy a quick request may be slow, also at the very beginning.
+        // On a busy machine a quick request may be slow, even at the very start.
         let is_whole = window["short"].as_array().is_some_and(Vec::is_empty);
         assert!(is_whole || !reasons.iter().any(is_slow), "{window}");
         if is_whole {
@@ -83,7 +82,7 @@ fn judge_all(place: &Place, spikes: u64, clocks_ns: i64) -> Value {
     list
 }
 
-/// Runs the example under `lat keep`; false, said aloud, where it cannot be compiled.
+/// Runs the example under `lat keep`; prints a message and returns false if it cannot be compiled.
 fn keep(place: &Place, options: &[&str], arguments: &[&str]) -> bool {
     let Some(program) = place.example("spikes") else { return false };
     let program = program.to_str().expect("a path of letters");
@@ -108,7 +107,8 @@ fn twenty_spikes_have_twenty_windows_to_the_millisecond() {
     assert_eq!(list["not_kept"], 0);
     let whole = place.lat(&["print", "kept", "--format", "babeltrace"]);
     assert_eq!(whole.status.code(), Some(0), "{}", String::from_utf8_lossy(&whole.stderr));
-    // What was on its way at its ends had another end, and readers know.
+    // Messages and spans open at the ends of a window have another end outside, and the metadata records
+    // this.
     let metadata = std::fs::read(place.0.join("kept/spike-0001/ctf/metadata")).expect("metadata");
     assert!(String::from_utf8_lossy(&metadata).contains("lateralis_extent"));
     let one = place.json(&["stats", "kept/spike-0001", "--json"]);
@@ -142,7 +142,7 @@ fn ten_minutes_of_twenty_spikes_in_flat_memory() {
     judge_all(&place, 20, CLOCKS_LATER_NS);
     let memory = &place.report("kept")["throughput"]["peak_memory_bytes"];
     eprintln!("peak memory of lat: {memory} bytes");
-    // 11 s of 10,000 events a second in 16 bytes each are 2 MB; the rest is lat itself.
+    // 11 s of 10,000 events per second with 16 bytes each are 2 MB; the rest is the memory of `lat` itself.
     assert!(memory.as_u64().is_some_and(|bytes| bytes < 64 << 20), "{memory}");
 }
 
@@ -242,11 +242,11 @@ fn chunks_are_whole_recordings_that_together_hold_everything() {
     }
 }
 
-/// Events that were off, and filters, stand in the report of each window and chunk: it is opened alone, too.
+/// The report of each window and chunk lists disabled events and filters, because it is also opened alone.
 #[test]
 fn a_window_and_a_chunk_know_what_was_not_recorded() {
     let place = Place::new();
-    // Few enough that none is lost, which would be another reason for the same marks.
+    // There are too few events to lose any: a loss would cause the same marks.
     let program = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1500", "status=none"];
     let some = ["--with", "io", "--disable", "io:READ", "--filter", "io:WRITE: count < 0"];
     let run = |words: &[&str]| {

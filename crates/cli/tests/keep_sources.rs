@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat keep` with what `lat record` can record: running programs, policies, filters, the kernel,
-//! packets. And what windows say about threads and programs that come and go.
+//! `lat keep` with all sources of `lat record`: running programs, policies, filters, the kernel, packets.
+//! Also names of threads and programs that start and end.
 
 use crate::kernel::usable;
 use crate::place::Place;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A program that is ended with the test.
+/// A child process, killed when the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -26,14 +26,14 @@ fn list(place: &Place, folder: &str) -> Value {
     serde_json::from_slice(&text).expect("the list is JSON")
 }
 
-/// Names of the windows of a folder.
+/// Returns the names of the windows of a folder.
 fn windows(place: &Place, folder: &str) -> Vec<String> {
     let list = list(place, folder);
     let windows = list["windows"].as_array().expect("windows").iter();
     windows.map(|one| format!("{folder}/{}", one["name"].as_str().expect("a name"))).collect()
 }
 
-/// Runs `lat keep` until it ends; what it said.
+/// Runs `lat keep` until it ends, and returns its output.
 fn keep(place: &Place, arguments: &[&str]) -> String {
     let times = ["keep", "-o", "kept", "--before", "50ms", "--after", "20ms"];
     let output = place.lat(&[&times[..], arguments].concat());
@@ -42,7 +42,7 @@ fn keep(place: &Place, arguments: &[&str]) -> String {
     text
 }
 
-/// Starts `spikes` by itself, and waits until it can be recorded.
+/// Starts `spikes` as a separate process, and waits until it can be recorded.
 fn spikes(place: &Place, arguments: &[&str]) -> Option<Running> {
     let program = place.example("spikes")?;
     let child = Command::new(program)
@@ -62,7 +62,7 @@ fn spikes(place: &Place, arguments: &[&str]) -> Option<Running> {
 #[test]
 fn a_running_program_is_watched() {
     let place = Place::new();
-    // Slow requests come for a minute; it is watched for as long as two take to come.
+    // Slow requests continue for a minute; the recording lasts long enough for two.
     let Some(running) = spikes(&place, &["120", "400", "40"]) else { return };
     let pid = running.0.id().to_string();
     let when = ["--when", "span(request) > 30ms", "--duration", "2s", "--attach", &pid];
@@ -121,7 +121,7 @@ fn the_whole_machine_is_watched() {
         return;
     }
     let place = Place::new();
-    // A program of a name that nothing else has.
+    // A program with a unique name.
     let name = format!("kept{}", std::process::id());
     let program = place.0.join(&name);
     fs::copy("/bin/sleep", &program).expect("a copy of sleep");
@@ -138,7 +138,7 @@ fn the_whole_machine_is_watched() {
     assert!(String::from_utf8_lossy(&printed.stdout).contains(&name));
 }
 
-/// Pieces of a recording say what the whole one would: of events of the kernel, whose they are.
+/// Chunks attribute kernel events to threads like the whole recording.
 #[test]
 fn pieces_say_whose_events_of_the_kernel_they_have() {
     if !usable(&[]) {
@@ -181,19 +181,19 @@ fn packets_are_watched() {
         eprintln!("SKIPPED: packets are captured by root only");
         return;
     }
-    // Packets of this test go over the loopback until `lat` has ended.
+    // This test sends packets over the loopback until `lat` has ended.
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
             let to = socket.local_addr().expect("an address");
-            // Partner: the store below; only that it is seen some time matters.
+            // Partner: the store below; it only has to become visible eventually.
             while !is_over.load(Ordering::Relaxed) {
                 let _ = socket.send_to(&[7; 1111], to);
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        // 1111 bytes behind the headers of Ethernet, IP and UDP.
+        // 1111 bytes after the headers of Ethernet, IP and UDP.
         let when = ["--when", "event(packets:packet, interface == \"lo\", original_bytes == 1153)"];
         let rest = ["--packets", "lo", "--", "sleep", "0.5"];
         keep(&place, &[&when[..], &rest].concat());
@@ -238,12 +238,12 @@ fn a_program_that_has_not_begun_or_has_ended_misses_no_heartbeat() {
     let place = Place::new();
     let Some(program) = place.example("spikes") else { return };
     let program = program.display();
-    // Two programs with two seconds between them, and before and behind them.
+    // Two programs, with two seconds between, before and after them.
     let script = format!("sleep 2; {program} 0 300; sleep 2; {program} 0 300; sleep 2");
     let when = ["--when", "missing(spikes:TICK) for 1500ms", "--follow", "--", "sh", "-c"];
     keep(&place, &[&when[..], &[&script]].concat());
     assert_eq!(list(&place, "kept")["fired"], 0, "{}", list(&place, "kept"));
-    // One that lives and says nothing does.
+    // A program that runs without writing events does fire the condition.
     let silent = format!("{program} 0 300 & exec {program} 1 1 4000");
     let when = ["--when", "missing(spikes:ANSWERED) for 1500ms", "-o", "silent", "--", "sh", "-c"];
     let times = ["keep", "--before", "50ms", "--after", "20ms"];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat record --kernel` beside independent programs: perf records the same, babeltrace2 reads
-//! what was written. Needs root.
+//! `lat record --kernel`, compared with independent programs: perf records the same events, babeltrace2 reads
+//! the recording. Needs root.
 
 use crate::place::Place;
 
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Where the kernel has marks of programs for everybody's instances.
+/// Option that copies marks of programs into all instances.
 const COPY_MARKS: &str = "options/copy_trace_marker";
 
-/// Whether events of the kernel can be recorded here, and the programs are there.
+/// Whether kernel events can be recorded here, and the programs are installed.
 pub fn usable(programs: &[&str]) -> bool {
     if let Err(reason) = tracefs() {
         println!("SKIPPED: {reason}");
@@ -28,7 +28,7 @@ pub fn usable(programs: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// What babeltrace2 prints; it must have nothing to complain about.
+/// Returns the output of babeltrace2, which must not print a warning.
 pub fn babeltrace(trace: &Path) -> String {
     let output = Command::new("babeltrace2").arg(trace).output().expect("babeltrace2 is there");
     let complaints = String::from_utf8_lossy(&output.stderr);
@@ -36,7 +36,7 @@ pub fn babeltrace(trace: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The number behind `key` in a line.
+/// Returns the number after `key` in a line.
 pub fn number(line: &str, key: &str) -> Option<i64> {
     let rest = &line[line.find(key)? + key.len()..];
     let end = rest.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -45,7 +45,8 @@ pub fn number(line: &str, key: &str) -> Option<i64> {
 
 pub type Switches = BTreeMap<i64, Vec<(i64, i64)>>;
 
-/// From whom to whom each CPU switched, by `cpu`, and what stands before the two numbers.
+/// Returns the switches of each CPU as pairs of threads. `cpu` parses the CPU, and the strings precede the
+/// two thread ids.
 pub fn switches<'a>(
     lines: impl Iterator<Item = &'a str>,
     cpu: impl Fn(&str) -> Option<i64>,
@@ -90,7 +91,7 @@ fn every_switch_that_perf_records_is_there_and_in_its_order() {
     assert_eq!(report["events"]["sched:sched_switch"], count as u64);
     assert!(!theirs.is_empty(), "{script}");
     for (cpu, list) in &theirs {
-        // perf began later and ended earlier; in between there is nothing more and nothing less.
+        // perf started later and ended earlier; between, the events are identical.
         let is_there = ours[cpu].windows(list.len()).any(|window| window == list);
         assert!(is_there, "cpu {cpu}: {} of perf, {} of ours", list.len(), ours[cpu].len());
     }
@@ -114,7 +115,7 @@ fn system_calls_stand_inside_the_program_s_own_events() {
     let order: Vec<usize> = text.lines().filter_map(kind).collect();
     let rounds = order.windows(4).filter(|window| *window == [0, 1, 2, 3]).count();
     assert_eq!(rounds, 100, "{order:?}");
-    // The calls are spans without anybody saying so.
+    // System calls are spans without a declaration.
     let stats = place.lat(&["stats", "out"]);
     let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
     assert!(stats.contains("syscall write") && stats.contains("io_write"), "{stats}");
@@ -126,7 +127,7 @@ fn a_daemon_is_followed_by_events_of_the_kernel_alone() {
         return;
     }
     let place = Place::new();
-    // It begins to write when the command has ended.
+    // The process writes after the command has ended.
     let command = "first=$$; (setsid sh -c \"while kill -0 $first 2>/dev/null; do sleep 0.05; done; \
         exec dd if=/dev/zero of=/dev/null bs=1 count=2000 status=none\" >/dev/null 2>&1 &); exit 3";
     let kernel = "syscalls:sys_enter_write";
@@ -157,7 +158,7 @@ fn marks_of_a_recorded_program_are_spans_and_those_of_others_are_not_there() {
         format!("while :; do echo \"B|$$|foreign\" > {}; sleep 0.01; done", marker.display());
     let mut others = Command::new("sh").args(["-c", &others]).spawn().expect("sh is there");
     let place = Place::new();
-    // In a process that the recorded one makes, too.
+    // Marks by a child of the recorded process count, too.
     let script = "mark() { echo \"$1\" > $0; sleep 0.005; }; mark \"B|$$|outer\"; mark \"C|$$|queue|3\"; \
         (mark \"S|$$|load|7\"; mark \"F|$$|load|7\"); mark \"B|$$|inner\"; mark \"E|$$\"; mark \"E|$$\"";
     let marker = marker.display().to_string();
@@ -179,7 +180,7 @@ fn marks_of_a_recorded_program_are_spans_and_those_of_others_are_not_there() {
         .filter(|(name, _)| ["outer", "load", "inner"].contains(&name.as_str()))
         .collect();
     spans.sort();
-    // Each sleep is 5 ms at least.
+    // Each sleep lasts at least 5 ms.
     let names: Vec<&str> = spans.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["inner", "load", "outer"]);
     assert!(spans[0].1 >= 1 && spans[1].1 >= 1 && spans[2].1 >= 6, "{spans:?}");
@@ -191,8 +192,8 @@ fn threads_of_a_program_are_one_application() {
         return;
     }
     let place = Place::new();
-    // On one processor, so that threads follow each other: some kernels in virtual machines say
-    // nothing of the switch from an idle thread, and then nothing says since when a thread ran.
+    // On one CPU, so that threads follow each other: some kernels in virtual machines omit the switch from an
+    // idle thread, and then the begin of a thread's run is unknown.
     let program = "import os, threading, time
 print(os.getpid())
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -200,7 +201,7 @@ work = lambda: [time.sleep(0.001) for _ in range(9)]
 threads = [threading.Thread(target=work) for _ in range(3)]
 [t.start() for t in threads]
 [t.join() for t in threads]";
-    // Without events of the kernel's own about new threads, but with some of the program's.
+    // Without kernel events of new threads, but with those of the program.
     let words = ["record", "--with", "mutex,thread", "--kernel", "sched:sched_switch"];
     let words = [&words[..], &["-o", "out", "--quiet", "--", "python3", "-c", program]].concat();
     let output = place.lat(&words);
@@ -223,7 +224,7 @@ fn what_the_recorder_does_itself_keeps_it_busy_only_for_a_moment() {
         return;
     }
     let place = Place::new();
-    // Its own reading is recorded and is something to read again.
+    // The recorder's own reads are recorded, and cause further reads.
     let recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
         .args(["record", "--system", "--kernel", "syscalls:sys_enter_read", "--quiet", "-o", "out"])
         .args(["--duration", "1s"])
@@ -237,8 +238,8 @@ fn what_the_recorder_does_itself_keeps_it_busy_only_for_a_moment() {
     let output = place.lat(&["print", "out", "--event", event, "--where", "count == 4096"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let reads = text.lines().filter(|line| line.contains(&format!(" {pid}/{pid} "))).count();
-    // Ten drains, at least one page of each CPU, and what others do is not much. Reading as long as
-    // there was anything made 30,000.
+    // Ten drains read at least one page of each CPU, and other programs read little. Reading until no event
+    // is left made 30,000 reads.
     assert!(reads > 5, "{text}");
     assert!(reads < 5000, "{reads} reads");
 }

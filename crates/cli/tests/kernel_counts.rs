@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many events of the kernel `lat record --system` has, beside what perf and trace-cmd count of
-//! the same moments: exactly as many. Needs root.
+//! Number of kernel events of `lat record --system`, compared with the counts of perf and trace-cmd for the
+//! same interval: they are equal. Needs root.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::kernel::{babeltrace, number, switches, usable};
 use crate::place::Place;
 
-/// A program of many system calls that sleeps in between.
+/// A program that makes many system calls and sleeps in between.
 const WORKLOAD: &str = "n=0; while [ $n -lt 30 ]; do n=$((n + 1)); sleep 0.005; done; \
                         exec dd if=/dev/zero of=/dev/null bs=512 count=1000 status=none";
 const EVENTS: &str = "sched:sched_switch,raw_syscalls:sys_enter";
 
-/// Records the whole machine while `command` counts; the kernel's events in their order.
+/// Records the whole machine while `command` counts; returns the kernel events in order.
 fn record(place: &Place, command: &[&str]) -> Vec<Value> {
     let kernel = "sched:sched_switch,raw_syscalls:sys_enter,raw_syscalls:sys_exit";
     let words = ["record", "--system", "--kernel", kernel, "--buffer", "16M", "-o", "out"];
@@ -29,7 +29,7 @@ fn record(place: &Place, command: &[&str]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// What `perf stat -x,` counted: CPU, event, count.
+/// Parses the counts of `perf stat -x,`: CPU, event, count.
 fn counted(place: &Place) -> Vec<(String, String, u64)> {
     let text = fs::read_to_string(place.0.join("perf.csv")).expect("counts of perf");
     let lines = text.lines().filter(|line| line.contains(':') && !line.starts_with('#'));
@@ -54,8 +54,8 @@ fn a_process_has_as_many_calls_and_switches_as_perf_counts() {
     let events = record(&place, &[&perf[..], &["/bin/sh", "-c", &script]].concat());
     let pid = number(&fs::read_to_string(place.0.join("pid")).expect("a number"), "");
     let own = events.iter().filter(|event| event["tid"].as_i64() == pid);
-    // perf counts from some moment inside of the call that executes the program until some moment
-    // inside of the one that ends it. No other call is made in these.
+    // perf counts from a time inside the call that executes the program until a time inside the call that
+    // ends it. Neither contains another call.
     let (execve, exit_group) = (59, 231);
     let own: Vec<&Value> = own.collect();
     let place_of = |name: &str, id: u64| {
@@ -70,7 +70,7 @@ fn a_process_has_as_many_calls_and_switches_as_perf_counts() {
     };
     for (_, event, theirs) in counted(&place) {
         let least = count(&own[begun + 1..=end], &event);
-        // The last switch, after which the process is no more, comes after perf has let go of it.
+        // The last switch, away from the dead process, happens after perf has detached.
         let most = count(&own[begin + 1..own.len() - 1], &event);
         println!("{event}: perf {theirs}, ours {least} to {most}");
         assert!((least..=most).contains(&theirs), "{event}: {theirs}, ours {least} to {most}");
@@ -79,7 +79,7 @@ fn a_process_has_as_many_calls_and_switches_as_perf_counts() {
     }
 }
 
-/// Where perf switches its counters on a CPU on and off: times at which the call begins and ends.
+/// Returns when perf switches its counters on a CPU on or off: the times at which the call begins and ends.
 fn switched(events: &[Value], cpu: u64, request: u64) -> Vec<(u64, u64)> {
     let time = |event: &Value| event["time_ns"].as_u64().expect("a time");
     let ioctl = 16;
@@ -114,7 +114,7 @@ fn each_cpu_has_as_many_calls_and_switches_as_perf_counts() {
     let mut by_cpu: BTreeMap<u64, usize> = BTreeMap::new();
     for (cpu, event, theirs) in counts {
         let cpu = number(&cpu, "CPU").and_then(|n| u64::try_from(n).ok()).expect("a CPU");
-        // perf goes to each CPU and switches its counters there, in the order of its events.
+        // perf switches its counters on each CPU in turn, in the order of its events.
         let place_in_list = by_cpu.entry(cpu).or_default();
         let of = |request| switched(&events, cpu, request)[*place_in_list];
         let (on, off) = (of(enable), of(disable));
@@ -126,7 +126,7 @@ fn each_cpu_has_as_many_calls_and_switches_as_perf_counts() {
             };
             events.iter().filter(is_in).count() as u64
         };
-        // Equal where perf was not preempted inside of these calls.
+        // The numbers are equal if perf was not preempted inside these calls.
         let (least, most) = (between(on.1, off.0), between(on.0, off.1));
         println!("cpu {cpu}: {event}: perf {theirs}, ours {least} to {most}");
         assert!((least..=most).contains(&theirs), "cpu {cpu}: {event}: {theirs}");
@@ -134,8 +134,7 @@ fn each_cpu_has_as_many_calls_and_switches_as_perf_counts() {
     }
 }
 
-/// Where the function tracer must not be used, trace-cmd records nothing at all and leaves its
-/// instance behind.
+/// If the function tracer must not be used, trace-cmd records nothing and does not remove its instance.
 fn trace_cmd_works(place: &Place, instance: &str) -> Result<(), String> {
     let mut command = Command::new("trace-cmd");
     command.args(["record", "-q", "-B", instance, "-e", "sched:sched_switch", "-o", "try.dat"]);

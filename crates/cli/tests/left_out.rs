@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `lat stats` keeps of a trace is bounded; what it leaves out, it counts, by section.
+//! `lat stats` keeps a bounded number of rows of a trace; rows left out are counted by section.
 
 use crate::place;
 
@@ -26,9 +26,9 @@ event { id = 2; stream_id = 0; name = netif_receive_skb; fields := struct { stri
 event { id = 3; stream_id = 0; name = page_fault_user; fields := struct { u64 address; }; };
 "#;
 
-/// Names of calls, and names of network devices.
+/// Number of call names, and of network device names.
 const NAMES: u64 = 5_000;
-/// Threads with a page fault each.
+/// Number of threads with one page fault each.
 const THREADS: u64 = 70_000;
 
 fn write(place: &Place, folder: &str, names: u64, threads: u64) {
@@ -75,7 +75,7 @@ fn each_section_of_the_statistics_counts_what_it_leaves_out() {
     let stats = place.json(&["stats", "many", "--json"]);
     let expected = json!({ "calls": calls, "network": network, "page_faults": faults });
     assert_eq!(stats["left_out"], expected);
-    // With what is left out, everything is there.
+    // Together with the rows left out, the numbers are complete.
     let sum = |member: &str, number: &str| -> u64 {
         let rows = stats[member].as_array().expect("rows").iter();
         rows.map(|row| row[number].as_u64().expect("a number")).sum()
@@ -83,7 +83,7 @@ fn each_section_of_the_statistics_counts_what_it_leaves_out() {
     assert_eq!(sum("calls", "returned"), NAMES, "the others have a row together");
     assert_eq!(sum("network", "received"), 4_096);
     assert_eq!(sum("page_faults", "user"), 65_536);
-    // One section says what it leaves out, and no other.
+    // A single section reports only its own rows left out.
     let one = place.json(&["stats", "many", "--section", "network", "--json"]);
     assert_eq!(one["left_out"], json!({ "network": network }));
     let page = |section: &str| {
@@ -94,7 +94,7 @@ fn each_section_of_the_statistics_counts_what_it_leaves_out() {
     assert!(page("network").contains(line), "{}", page("network"));
     assert!(!page("calls").contains(line) && page("calls").contains("calls: 904 calls by name"));
     assert!(!page("spans").contains("left out"));
-    // Where there is room for all, nothing is left out.
+    // If there is room for all rows, none is left out.
     write(&place, "few", 4_096, 65_536);
     assert_eq!(place.json(&["stats", "few", "--json"])["left_out"], json!({}));
 }

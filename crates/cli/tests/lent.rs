@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of the kernel for somebody who is not root, from `lat-helper`. Needs root, to be another.
+//! Kernel events for a user other than root, through `lat-helper`. Needs root, to become another user.
 
 use crate::kernel::usable;
 
@@ -9,10 +9,10 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// `nobody`, as in every distribution.
+/// The user `nobody`, which has this number in every distribution.
 const NOBODY: u32 = 65534;
 
-/// A folder that another user can reach, with `lat` and a helper that runs.
+/// A folder that another user can reach, with `lat` and a running helper.
 struct Lent {
     folder: PathBuf,
     helper: Child,
@@ -44,7 +44,7 @@ impl Lent {
         Some(Self { folder, helper })
     }
 
-    /// `lat`, as a user with this group.
+    /// Runs `lat` as a user with this group.
     fn lat_of(&self, group: u32, arguments: &[&str]) -> Output {
         let home = self.folder.join("home");
         Command::new("setpriv")
@@ -113,7 +113,7 @@ fn a_killed_helper_changes_no_recording_and_the_next_one_lends_again() {
             .stderr(Stdio::piped())
             .spawn();
         let mut recorder = recorder.unwrap();
-        // From its report on it has what it needs of the helper.
+        // Once its report is written, it has everything that it needs from the helper.
         crate::faults::wait_for("the recording", || {
             home.join("out/ctf/metadata").exists() || recorder.try_wait().unwrap().is_some()
         });

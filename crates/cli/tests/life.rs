@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Nothing stays in memory after programs and recorders, in whatever PID namespace; and `lat clean`
-//! removes what a killed recorder had to leave.
+//! No memory remains after programs and recorders have ended, in any PID namespace; `lat clean` removes what
+//! a killed recorder could not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,8 +51,8 @@ fn processes_of_two_pid_namespaces_are_kept_apart_and_leave_nothing() {
         eprintln!("SKIPPED: PID namespaces cannot be made here");
         return;
     }
-    // Each reads a pipe that its own child feeds, all the time: spans of one pair with those of the
-    // other if their numbers are all that tells them apart.
+    // Each process reads a pipe filled by its own child all the time. Spans of the two pairs would be mixed
+    // up if only process ids distinguished them.
     let reader = |pause: &str| {
         format!("unshare -p -f sh -c '(for i in 1 2 3 4; do sleep {pause}; echo; done) | cat' & ")
     };
@@ -80,7 +80,7 @@ fn processes_of_two_pid_namespaces_are_kept_apart_and_leave_nothing() {
     assert!(most < 190e6 * 2.0, "a span goes from one namespace to the other: {read}");
 }
 
-/// Inodes of the visible areas, and of those that are prepared, in a directory of areas.
+/// Returns the inodes of the visible areas, and of the prepared ones, in a directory of areas.
 fn inodes(areas: &Path) -> [BTreeSet<u64>; 2] {
     let mut found = [BTreeSet::new(), BTreeSet::new()];
     let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
@@ -156,7 +156,7 @@ fn areas_that_a_killed_recorder_had_prepared_are_removed_by_the_next_command() {
     }
     recorder.kill().expect("killed");
     recorder.wait().expect("its status");
-    // Programs go on, and none takes an area of a session that is over.
+    // Programs continue, and none takes an area of an ended session.
     std::thread::sleep(Duration::from_millis(50));
     let [_, before] = inodes(&areas);
     std::thread::sleep(Duration::from_millis(100));
@@ -221,9 +221,9 @@ fn a_short_program_takes_little_memory_and_rings_grow_as_they_are_used() {
     if !records(&place, &["sh", "-c", script]) {
         return;
     }
-    // Of the shell and of du, two of the first three programs, on CPUs that there may be: 120 KiB of tables,
-    // and 1 MiB for each CPU, 4 MiB at most. Rings of 4 MiB a CPU would be more. The recorder has a table of
-    // 128 KiB.
+    // Two of the first three programs, the shell and du, have areas for all possible CPUs: 120 KiB of tables,
+    // and 1 MiB for each CPU, at most 4 MiB. Rings of 4 MiB per CPU would exceed this. The recorder has a
+    // table of 128 KiB.
     let text = fs::read_to_string(place.0.join("kib")).expect("what du said");
     let kib: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).expect("KiB");
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").expect("CPUs");
@@ -233,12 +233,12 @@ fn a_short_program_takes_little_memory_and_rings_grow_as_they_are_used() {
     assert!(kib <= 2 * one + 192, "{kib} KiB on {cpus} CPUs");
     assert_eq!(files(&place), Vec::<String>::new());
 
-    // Not even its first lap would end in a ring that does not grow.
+    // In a ring that does not grow, not even the first lap would be complete.
     let report = place.report("out");
     let totals = &report["totals"];
     let (events, lost) = (totals["events"].as_u64(), totals["lost"]["full"].as_u64());
     assert!(events.unwrap_or(0) > 100_000, "{totals}");
-    // Each byte is read and written: four events, and what else dd does.
+    // Each byte is read and written: four events, plus the other events of dd.
     let all = events.unwrap_or(0) + lost.unwrap_or(0);
     assert!((800_000..802_000).contains(&all), "{totals}");
 }

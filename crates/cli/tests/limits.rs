@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What reading may take: memory however large a trace is, and open files however many
-//! streams it has.
+//! Resource limits of reading: memory is independent of the size of a trace, and open files of the number of
+//! its streams.
 
 use crate::place;
 
@@ -10,7 +10,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Events without stream numbers in packets: each file is a stream.
+/// Packets without stream numbers: each file is a stream.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 32; align = 8; } := u32;
 typealias integer { size = 64; align = 8; } := u64;
@@ -27,7 +27,7 @@ event { id = 0; stream_id = 0; name = work; fields := struct { u64 number; strin
 
 const PACKET_HEADER_BYTES: usize = 8 + 4 * 8 + 4;
 
-/// A trace to be made.
+/// A trace to generate.
 struct Shape {
     streams: usize,
     packets: usize,
@@ -49,7 +49,7 @@ impl Shape {
         self.streams * self.packets * self.events
     }
 
-    /// Writes it. Streams take turns, so that a merge changes stream with each event.
+    /// Writes it. The streams alternate, so that a merge changes stream with each event.
     fn write(&self, directory: &Path) {
         fs::create_dir(directory).unwrap();
         fs::write(directory.join("metadata"), METADATA).unwrap();
@@ -57,7 +57,7 @@ impl Shape {
         for stream in 0..self.streams {
             let file = File::create(directory.join(format!("stream-{stream:04}"))).unwrap();
             let mut out = BufWriter::with_capacity(1 << 20, file);
-            // The order of turns is not that of the names.
+            // The order of the streams in time differs from that of their names.
             let turn = (stream * 7919) % self.streams;
             let time = |event: usize| ((event * self.streams + turn) * 100) as u64;
             for packet in 0..self.packets {
@@ -80,7 +80,7 @@ impl Shape {
     }
 }
 
-/// `lat` with limits as `ulimit` sets them.
+/// Runs `lat` with limits set by `ulimit`.
 fn limited(place: &Place, limits: &str, arguments: &[&str]) -> Output {
     let script = format!("{limits} && exec \"$0\" \"$@\"");
     Command::new("sh")
@@ -92,7 +92,7 @@ fn limited(place: &Place, limits: &str, arguments: &[&str]) -> Output {
         .expect("a shell can be started")
 }
 
-/// Memory that is not a file's: 64 MiB, and 64 KiB for each stream.
+/// Limit of anonymous memory: 64 MiB, plus 64 KiB for each stream.
 fn memory_limit(streams: usize) -> String {
     format!("ulimit -d {}", (64 << 10) + 64 * streams)
 }
@@ -101,7 +101,7 @@ fn error(output: &Output) -> String {
     format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))
 }
 
-/// Number of events of kind `work` that `lat info` counts.
+/// Returns the number of `work` events that `lat info` counts.
 fn events(info: &str) -> usize {
     let info: serde_json::Value = serde_json::from_str(info).expect("JSON");
     let classes = info["events"].as_array().expect("kinds of events");
@@ -109,8 +109,7 @@ fn events(info: &str) -> usize {
     work["count"].as_u64().expect("a number") as usize
 }
 
-/// Reads a trace of this shape, in each way that goes through all events, within
-/// the memory that is promised.
+/// Reads a trace of this shape with each command that visits all events, within the promised memory.
 fn iterate(shape: &Shape) {
     let place = Place::new();
     shape.write(&place.0.join("big"));
@@ -165,7 +164,7 @@ fn a_thousand_streams_are_merged_with_few_open_files() {
     println!("{} events in {} ms", shape.all_events(), begin.elapsed().as_millis());
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), shape.all_events());
-    // Every stream has its turn before any has its second.
+    // Every stream has an event before any has its second.
     let numbers = text.lines().map(|line| {
         let number = line.split("number = ").nth(1).and_then(|rest| rest.split(',').next());
         number.unwrap().parse::<usize>().unwrap()
@@ -190,10 +189,10 @@ fn a_thousand_streams_are_merged_with_few_open_files() {
     }
 }
 
-/// Kinds of events in a trace of very many.
+/// Number of event classes in a trace with very many.
 const MANY_CLASSES: usize = 30_000;
 
-/// Fields of each of them, which also differ in their names.
+/// Fields of each class, which also differ in their names.
 const FIELDS: [(&str, usize); 5] =
     [("number", 4), ("first_address", 8), ("text", 0), ("size", 4), ("flags", 2)];
 
@@ -201,12 +200,12 @@ fn class_name(class: usize) -> String {
     format!("subsystem:event_number_{class}")
 }
 
-/// Every seventh kind has fields of its own.
+/// Every seventh class has its own field names.
 fn field_name(class: usize, name: &str) -> String {
     if class.is_multiple_of(7) { format!("{name}_{class}") } else { name.to_owned() }
 }
 
-/// Kinds have from two to five fields.
+/// Classes have two to five fields.
 fn fields(class: usize) -> &'static [(&'static str, usize)] {
     &FIELDS[..2 + class % 4]
 }
@@ -221,7 +220,7 @@ fn many_classes_1() -> String {
                 let name = field_name(class, name);
                 match bytes {
                     0 => format!("string {name}; "),
-                    // As LTTng writes it: the whole type for each field.
+                    // As LTTng writes it: the complete type for each field.
                     _ => format!(
                         "integer {{ size = {}; align = 8; signed = 0; base = 10; }} _{name}; ",
                         bytes * 8
@@ -282,7 +281,7 @@ fn many_classes_2() -> String {
     fragments.iter().map(|fragment| format!("\x1e{fragment}\n")).collect()
 }
 
-/// One event of each kind.
+/// Returns one event of each class.
 fn one_of_each() -> Vec<u8> {
     let mut body = Vec::new();
     for class in 0..MANY_CLASSES {

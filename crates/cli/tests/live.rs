@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat live`, `lat record --live`, `lat record --connect`: what a client has is what the
-//! directory has, and what it has not is counted.
+//! `lat live`, `lat record --live`, `lat record --connect`: a client receives the contents of the folder, and
+//! everything that it does not receive is counted.
 
 mod tls;
 
@@ -18,20 +18,20 @@ use std::time::{Duration, Instant};
 use place::Place;
 use serde_json::Value;
 
-/// Nothing here takes so long; who waits longer waits in vain.
+/// Time limit of every step.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Processes of a test; what is left of them at its end is killed.
+/// A child process of a test, killed if it still runs when the test ends.
 pub struct Running(pub Child, BufReader<ChildStderr>);
 
 impl Running {
-    /// A process whose standard error is a pipe.
+    /// Wraps a process whose standard error is a pipe.
     pub fn of(mut child: Child) -> Self {
         let stderr = BufReader::new(child.stderr.take().expect("its errors"));
         Self(child, stderr)
     }
 
-    /// A line on standard error that begins with `start`, without it.
+    /// Returns the next line on standard error that begins with `start`, without that prefix.
     pub fn told(&mut self, start: &str) -> String {
         loop {
             let mut line = String::new();
@@ -42,7 +42,7 @@ impl Running {
         }
     }
 
-    /// The address in `live on ADDRESS: …`.
+    /// Returns the address in `live on ADDRESS: …`.
     pub fn address(&mut self) -> String {
         let rest = self.told("live on ");
         rest.split_once(": ").expect("an address").0.to_owned()
@@ -84,8 +84,8 @@ fn quiet(place: &Place, arguments: &[&str]) -> Running {
     start(place, arguments, Stdio::null(), Stdio::null())
 }
 
-/// A program that writes its events when its standard input says so, and ends when that ends.
-/// `go N` writes N events.
+/// Compiles a program that writes events when its standard input requests it, and ends with its input. `go N`
+/// writes N events.
 pub fn writer(place: &Place) -> Option<PathBuf> {
     let source = place.0.join("writer.c");
     let text = r#"
@@ -108,7 +108,7 @@ pub fn writer(place: &Place) -> Option<PathBuf> {
     place.compile("writer", &source, "lockio")
 }
 
-/// Sorted names and bytes of all files of a trace: streams, metadata, index.
+/// Returns names and contents of all files of a trace, sorted: streams, metadata, index.
 fn files(recording: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for folder in ["ctf", "ctf/index"] {
@@ -130,7 +130,7 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Writes `count` events and waits until they were written.
+/// Writes `count` events, and waits until they are written.
 pub fn write(running: &mut Running, output: &mut impl std::io::BufRead, count: u64) {
     let input = running.0.stdin.as_mut().expect("its input");
     writeln!(input, "{count}").expect("a pipe");
@@ -139,7 +139,8 @@ pub fn write(running: &mut Running, output: &mut impl std::io::BufRead, count: u
     assert_eq!(line.trim(), count.to_string());
 }
 
-/// A recording of the writer with these options; its output, which has said `ready`.
+/// Starts a recording of the writer with these options. Returns it with the output of the program, which has
+/// printed `ready`.
 pub fn record(
     place: &Place,
     options: &[&str],
@@ -173,11 +174,11 @@ fn two_clients_have_what_the_directory_has_and_a_stuck_one_knows_what_it_lost() 
     ready(&mut output);
     let client = |name: &str| quiet(&place, &["record", "--connect", &address, "-o", name]);
     let first = client("first");
-    // A client that asks and then never reads.
+    // A client that sends a request and then never reads.
     let mut stuck = TcpStream::connect(&address).expect("a server");
     stuck.write_all(&hello()).expect("a connection");
     wait_for("the first client", || place.0.join("first/report.json").exists());
-    // One that comes when half is over.
+    // A client that connects halfway through.
     for _ in 0..40 {
         write(&mut recorder, &mut output, 20_000);
         sleep(Duration::from_millis(5));
@@ -202,7 +203,7 @@ fn two_clients_have_what_the_directory_has_and_a_stuck_one_knows_what_it_lost() 
         let (status, text) = client.wait();
         let received = place.report(name);
         let dropped = received["received"]["dropped_of"].as_array().expect("a list");
-        // Nothing: unless this machine gave it no time at all, and then it says so.
+        // Nothing is dropped, unless the client got no CPU time on this machine, which it reports.
         if !dropped.is_empty() {
             eprintln!("SKIPPED: {name} was too slow here: {dropped:?}");
             continue;
@@ -218,8 +219,8 @@ fn two_clients_have_what_the_directory_has_and_a_stuck_one_knows_what_it_lost() 
         assert_eq!(files(&place.0.join(name)).len(), complete.len());
         assert_eq!(received["events"], report["events"]);
     }
-    // What the stuck one was sent, it finds; the rest was dropped: together it is everything.
-    // On a busy machine others may have been slow, too, but none as slow.
+    // For the stuck client, the packets sent and the packets dropped are all packets. On a busy machine other
+    // clients may have been slow, too, but none dropped more.
     let stuck_report =
         clients.iter().max_by_key(|client| client["dropped"]["packets"].as_u64()).expect("clients");
     assert!(stuck_report["dropped"]["packets"].as_u64() > Some(0), "{stuck_report}");
@@ -236,7 +237,7 @@ fn two_clients_have_what_the_directory_has_and_a_stuck_one_knows_what_it_lost() 
     assert_eq!(received as u64, number(&stuck_report["sent"], "packets"));
 }
 
-/// Preamble and request of a client that has nothing, by the text of `spec/live.md`.
+/// Preamble and request of a client that has no data yet, written after `spec/live.md`.
 pub fn hello() -> Vec<u8> {
     let mut bytes = b"LATLIVE\n\x01\0\0\0\0\0\0\0".to_vec();
     let body = [0; 24];
@@ -249,14 +250,14 @@ pub fn hello() -> Vec<u8> {
     bytes
 }
 
-/// CRC-32C, bit by bit.
+/// CRC-32C, computed bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0x82f6_3b78))
     })
 }
 
-/// Kinds and bodies of the whole frames behind the preamble, read by the text of the spec.
+/// Parses type and body of the complete frames after the preamble, by the text of the specification.
 fn frames(bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
     assert!(bytes.starts_with(b"LATLIVE\n\x01\0"), "no preamble");
     let (mut at, mut all) = (16, Vec::new());
@@ -285,7 +286,7 @@ fn a_client_that_wakes_up_is_told_what_it_missed_and_its_recording_says_so() {
     };
     write(&mut recorder, &mut output, 10_000);
     signal("-STOP");
-    // More than a connection holds.
+    // More than the buffers of a connection hold.
     for _ in 0..60 {
         write(&mut recorder, &mut output, 20_000);
         sleep(Duration::from_millis(10));
@@ -308,7 +309,7 @@ fn a_client_that_wakes_up_is_told_what_it_missed_and_its_recording_says_so() {
     let lost = report["totals"]["lost"]["total"].as_u64().expect("losses");
     assert!(dropped > 0, "{report}");
     assert_eq!(here + dropped + lost, 1_220_000, "{here} + {dropped} + {lost}");
-    // Readers see the gap.
+    // Readers report the gap.
     let info = place.json(&["info", "--json", "slow"]);
     let packets = sum(&report["received"]["dropped_of"], "packets");
     assert_eq!(sum(&info["losses"], "count"), packets, "{info}");
@@ -316,7 +317,7 @@ fn a_client_that_wakes_up_is_told_what_it_missed_and_its_recording_says_so() {
     let lines = String::from_utf8_lossy(&printed.stdout);
     let lines = lines.lines().filter(|line| line.contains("server:REQUEST")).count() as u64;
     assert_eq!(lines, here, "{}", stderr(&printed));
-    // No folder was kept where it was recorded.
+    // The recording machine keeps no folder.
     let left: Vec<_> = fs::read_dir(place.0.join("areas")).expect("areas").flatten().collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -335,7 +336,7 @@ fn a_stuck_client_that_is_killed_costs_itself_only_and_what_it_lost_is_known_exa
     let mut stuck = client("stuck");
     wait_for("the client", || place.0.join("stuck/report.json").exists());
     write(&mut recorder, &mut output, 10_000);
-    // It comes back with something: what it lost meanwhile begins behind that.
+    // The client has some data before it is stopped; its losses begin after that data.
     let is_stream = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().contains("cpu");
     let has_some = |entry: fs::DirEntry| entry.metadata().is_ok_and(|file| file.len() >= 4096);
     wait_for("packets", || {
@@ -345,7 +346,8 @@ fn a_stuck_client_that_is_killed_costs_itself_only_and_what_it_lost_is_known_exa
     let pid = stuck.0.id().to_string();
     let status = Command::new("kill").args(["-STOP", &pid]).status();
     assert!(status.expect("kill").success());
-    // The program answers each time: nobody waits for the client. More than a connection holds.
+    // The program answers each time: it does not wait for the client. The data exceed the buffers of a
+    // connection.
     let burst = |recorder: &mut Running, output: &mut BufReader<_>| {
         for _ in 0..40 {
             write(recorder, output, 20_000);
@@ -356,7 +358,7 @@ fn a_stuck_client_that_is_killed_costs_itself_only_and_what_it_lost_is_known_exa
     stuck.kill();
     crate::faults::killed("live client");
     burst(&mut recorder, &mut output);
-    // It goes on with what it has, and is told what it missed.
+    // The client resumes with its data, and the server reports the missed packets.
     let connections = || {
         let text = fs::read_to_string(place.0.join("stuck/report.json")).unwrap_or_default();
         let report: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -395,11 +397,11 @@ fn killed_clients_come_back_and_killed_servers_leave_what_was_sent() {
     ready(&mut output);
     let connect = ["record", "--connect", &address, "--retry", "0s", "-o"];
     let client = |name: &'static str| quiet(&place, &[&connect[..], &[name]].concat());
-    // Killed again and again, at moments that nothing chooses.
+    // The client is killed repeatedly, at arbitrary times.
     let rounds = if crate::faults::slow() { 30 } else { 10 };
     for round in 0..rounds {
         let mut killed = client("back");
-        // Also one that is killed before it has anything leaves something to go on from.
+        // A client that is killed before it has received data can also resume.
         if round % 3 == 0 {
             wait_for("a report", || place.0.join("back/report.json").exists());
         }
@@ -426,11 +428,11 @@ fn killed_clients_come_back_and_killed_servers_leave_what_was_sent() {
     let report = place.report("back");
     assert_eq!(report["totals"]["events"], rounds * 35_000);
     assert!(report["received"]["connections"].as_u64() > Some(1));
-    // What is complete is not overwritten.
+    // A complete recording is not overwritten.
     let again = place.lat(&["record", "--connect", &address, "-o", "back"]);
     assert_eq!(again.status.code(), Some(2), "{}", stderr(&again));
 
-    // A server that is killed: what was sent is a recording once it was recovered.
+    // The server is killed: the data sent until then are a recording after recovery.
     let options = ["record", "-o", "killed", "--live", "127.0.0.1:0", "--packet", "4K"];
     let Some((mut recorder, mut output)) = record(&place, &options) else { return };
     let address = recorder.address();
@@ -474,7 +476,7 @@ fn over_a_pipe_the_stream_is_the_same_and_the_program_keeps_its_output_out_of_it
     drop(input);
     let (status, text) = server.wait();
     assert_eq!(status, Some(0), "{text}");
-    // Standard output is the stream; what the program says is on standard error.
+    // Standard output is the stream; the program's output is on standard error.
     assert!(text.contains("ready") && text.contains("12345"), "{text}");
     let (status, text) = client.wait();
     assert_eq!(status, Some(0), "{text}");
@@ -499,7 +501,7 @@ fn who_may_not_is_told_why() {
     refused(&["live", "nonsense", "--", "true"], &["nonsense", "HOST:PORT"]);
     refused(&["record", "--connect", "127.0.0.1:1", "-o", "x"], &["127.0.0.1:1"]);
     assert!(!place.0.join("x").exists());
-    // Something else listens there.
+    // Another program listens on the port.
     let other = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = other.local_addr().expect("its address").to_string();
     let talk = std::thread::spawn(move || {
@@ -550,8 +552,8 @@ fn nonsense_from_clients_harms_nobody() {
     assert_eq!(place.report("good")["totals"]["events"], 1_000);
 }
 
-/// Core, time and word of each event of dumps, by the text of Barrelfish's technical note 8 and
-/// nothing of ours; lengths in front of dumps are checked and taken out.
+/// Returns core, time and word of each event of dumps, parsed by the text of Barrelfish's technical note 8,
+/// independently of Lateralis. Lengths that precede dumps are checked and removed.
 fn events_of_dumps(mut bytes: &[u8]) -> Vec<(u32, u64, u64)> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
@@ -578,12 +580,12 @@ fn netcat_gets_dumps_that_the_importer_and_others_read_alike() {
     let rest = recorder.told("bfscope on ");
     let address = rest.split_once(": ").expect("an address").0.to_owned();
     ready(&mut output);
-    // Nobody is connected: into the file.
+    // No client is connected: dumps go to the file.
     write(&mut recorder, &mut output, 10);
     wait_for("the file", || {
         fs::metadata(place.0.join("else.trc")).is_ok_and(|file| file.len() > 0)
     });
-    // A plain socket, as netcat has, gets what comes from now on.
+    // A plain socket, like that of netcat, receives all dumps from now on.
     let mut netcat = TcpStream::connect(&address).expect("a bfscope");
     netcat.write_all(b"trace\n").expect("a connection");
     netcat.set_read_timeout(Some(LONG)).expect("a time limit");
@@ -596,7 +598,7 @@ fn netcat_gets_dumps_that_the_importer_and_others_read_alike() {
     netcat.read_to_end(&mut got).expect("the rest");
     let (status, text) = recorder.wait();
     assert_eq!(status, Some(0), "{text}");
-    // Those of different cores may stand in different dumps.
+    // Events of different cores may be in different dumps.
     let mut events = events_of_dumps(&got);
     assert_eq!(events.len(), 1200);
     events.sort_by_key(|(_, time, _)| *time);
@@ -604,7 +606,7 @@ fn netcat_gets_dumps_that_the_importer_and_others_read_alike() {
     let numbers: Vec<u64> = events.iter().map(|(.., word)| word & 0xffff_ffff).collect();
     assert_eq!(numbers, (0..500).chain(0..700).collect::<Vec<_>>());
     assert!(events.iter().all(|(.., word)| word >> 32 == first_word >> 32));
-    // The importer: the same cores, times and arguments.
+    // The importer reads the same cores, times and arguments.
     fs::write(place.0.join("got.trc"), &got).expect("a file");
     let lines = place.lat(&["print", "--format", "json", "got.trc"]);
     assert_eq!(lines.status.code(), Some(0), "{}", stderr(&lines));
@@ -660,7 +662,7 @@ fn a_live_address_is_followed_like_a_recording() {
     address_is_followed(&["table", "--name", "server:REQUEST", "--json"], "/id");
 }
 
-/// What a command shows of a live address; a number stands at `pointer` of each line.
+/// Checks the output of a command that follows a live address; each line has a number at `pointer`.
 fn address_is_followed(command: &[&str], pointer: &str) {
     let place = Place::new();
     let options = ["record", "-o", "here", "--live", "127.0.0.1:0", "--packet", "4K"];
@@ -680,11 +682,11 @@ fn address_is_followed(command: &[&str], pointer: &str) {
         .expect("lat can be started");
     let mut lines = BufReader::new(follower.stdout.take().expect("its output"));
     let mut line = String::new();
-    // Nothing has happened yet when it begins, or a little.
+    // Few or no events are written before it begins.
     write(&mut recorder, &mut output, 3_000);
     for number in 0..6_000 {
         if number == 3_000 {
-            // What came before is here while the recording goes on.
+            // Earlier events are printed while the recording is in progress.
             write(&mut recorder, &mut output, 3_000);
         }
         line.clear();
@@ -700,7 +702,7 @@ fn address_is_followed(command: &[&str], pointer: &str) {
     assert_eq!((rest.as_str(), follower.status.code()), ("", Some(0)), "{}", stderr(&follower));
     assert_eq!(fs::read_dir(&temporary).expect("a folder").count(), 0, "its copy is gone");
 
-    // Nobody is there any more, and what is no address is a path.
+    // The server has ended; an argument that is not a live address is taken as a path.
     let nobody = place.lat(&["print", "-f", &address]);
     assert_eq!(nobody.status.code(), Some(2), "{}", stderr(&nobody));
     assert!(stderr(&nobody).contains(&address), "{}", stderr(&nobody));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recordings with forced losses: every number that they touch is marked, on pages and in JSON.
+//! Recordings with forced losses: every affected number is marked, in text and in JSON.
 
 use crate::place;
 
@@ -9,7 +9,7 @@ use std::process::Command;
 use place::Place;
 use serde_json::{Value, json};
 
-/// More locks than the smallest ring has room for between two looks of the recorder.
+/// More lock operations than the smallest ring holds between two drains.
 const LOCKS: &str = "
 import threading
 lock = threading.Lock()
@@ -21,7 +21,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 ";
 
-/// Numbers that tell which or where, not how much or how long; and what was asked for.
+/// Numbers that identify or locate something and measure nothing, and numbers from the command line.
 const PLAIN: [&str; 25] = [
     "version",
     "pid",
@@ -38,13 +38,13 @@ const PLAIN: [&str; 25] = [
     "begin_ns",
     "end_ns",
     "bucket_ns",
-    // Of a span that is certain, whatever is missing beside it.
+    // Duration of a certain span, whatever is missing around it.
     "duration_ns",
-    // Of the clocks, not of what happened by them.
+    // A property of the clocks, not of the events.
     "clock_error_ns",
-    // Certain where nothing is missing around it.
+    // Certain if nothing is missing around it.
     "longest_silence_ns",
-    // What is missing is known by the losses themselves.
+    // The losses themselves state what is missing.
     "good_is_lossy",
     "bad_is_lossy",
     "threshold",
@@ -54,7 +54,7 @@ const PLAIN: [&str; 25] = [
     "kept",
 ];
 
-/// Members with numbers that nothing is said about.
+/// Collects members that contain a number without a quality.
 fn unmarked(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| unmarked(item, path, found)),
@@ -78,7 +78,7 @@ fn unmarked(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Cells of a page that are a number with nothing to say how far it can be trusted.
+/// Counts the cells of a row that are a number without a mark of its quality.
 fn bare(line: &str) -> usize {
     let is_number = |cell: &str| {
         let mut words = cell.split(' ').filter(|word| !word.is_empty()).peekable();
@@ -93,7 +93,7 @@ fn bare(line: &str) -> usize {
     line.split("  ").map(str::trim).filter(|cell| is_number(cell)).count()
 }
 
-/// The sections of a page: title and rows without the head of the table.
+/// Returns the sections of a page: title, and rows without the head of the table.
 fn sections(page: &str) -> Vec<(String, Vec<String>)> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     let mut lines = page.lines().peekable();
@@ -109,7 +109,7 @@ fn sections(page: &str) -> Vec<(String, Vec<String>)> {
     all
 }
 
-/// How many numbers in a row of a section tell which and not how much.
+/// Number of cells in a row of a section that identify something and measure nothing.
 fn plain_cells(title: &str) -> usize {
     match title {
         "events" => 1,
@@ -120,7 +120,7 @@ fn plain_cells(title: &str) -> usize {
     }
 }
 
-/// The rows of a table.
+/// Returns the rows of a table.
 fn rows(place: &Place, recording: &str, table: &str) -> Vec<Value> {
     let name = format!("{recording}-{table}.jsonl");
     place.json(&["table", recording, "--name", table, "-o", &name, "--json"]);
@@ -128,7 +128,7 @@ fn rows(place: &Place, recording: &str, table: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
 }
 
-/// Everything about one lossy recording.
+/// Checks all output about one lossy recording.
 fn check(place: &Place, recording: &str) {
     let stats = place.json(&["stats", recording, "--json"]);
     let losses = stats["losses"].as_array().expect("losses");
@@ -163,7 +163,7 @@ fn check(place: &Place, recording: &str) {
         }
     }
 
-    // A row that says exact has no loss before its end, or none inside.
+    // An exact row has no loss inside, and for messages also none before its end.
     let losses = rows(place, recording, "losses");
     assert!(!losses.is_empty(), "nothing was lost");
     let since = |loss: &Value| loss["begin_ts"].as_i64().unwrap_or(i64::MIN);
@@ -183,7 +183,7 @@ fn check(place: &Place, recording: &str) {
     }
 }
 
-/// What `lat diff` says of a lossy recording and another one.
+/// Checks `lat diff` of a lossy recording and another one.
 fn check_diff(place: &Place, recordings: [&str; 2], is_lossy: [bool; 2]) {
     let output = place.lat(&["diff", recordings[0], recordings[1], "--json", "--threshold", "0"]);
     let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -193,7 +193,7 @@ fn check_diff(place: &Place, recordings: [&str; 2], is_lossy: [bool; 2]) {
     );
     let mut found = Vec::new();
     unmarked(&diff, "diff", &mut found);
-    // Of the side where nothing is missing everything is known.
+    // The numbers of a complete side are known.
     let known = ["diff.good_events_per_run", "diff.good_seconds_per_run"];
     found.retain(|name| is_lossy[0] || !known.contains(&name.as_str()));
     assert_eq!(found, [""; 0], "{diff}");
@@ -257,7 +257,7 @@ fn numbers_of_a_ring_that_was_overwritten_are_marked() {
     assert!(stats["messages"].as_array().is_some_and(|channels| !channels.is_empty()), "{stats}");
 }
 
-/// For a job that must not go on with half of the events.
+/// For a job that must not continue with half of the events.
 #[test]
 fn losses_are_an_exit_status_where_that_is_asked_for() {
     let place = Place::new();
@@ -275,7 +275,7 @@ fn losses_are_an_exit_status_where_that_is_asked_for() {
         record(&["--buffer", "8K", "--packet", "4K", "-o", "told", "--fail-on-loss"]),
         Some(1)
     );
-    // The events of opening and closing files alone.
+    // Only the events of closing files.
     let few = ["--enable", "io:CLOSE,io:CLOSED", "-o", "whole", "--fail-on-loss"];
     assert_eq!(record(&few), Some(0));
     for words in [&["stats"][..], &["info"], &["print", "-n", "1"], &["table", "--name", "spans"]] {

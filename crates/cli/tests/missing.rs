@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was not recorded, or is not in the files any more, is told by every reader.
+//! Every reader reports events that were not recorded, and data missing from the files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::place::Place;
 use crate::view::client::Viewer;
 
-/// A recording of so many writes.
+/// Records the given number of writes.
 fn recorded(place: &Place, options: &[&str]) -> Value {
     let program = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=30000"];
     let words = ["record", "--quiet", "--with", "io", "--packet", "4K"];
@@ -21,7 +21,7 @@ fn recorded(place: &Place, options: &[&str]) -> Value {
     place.report("out")
 }
 
-/// The stream with most packets, as the report names it, and its file.
+/// Returns the stream with most packets, from the report, and its file.
 fn largest(place: &Place, report: &Value) -> (Value, PathBuf) {
     let streams = report["streams"].as_array().expect("streams");
     let stream = streams.iter().max_by_key(|stream| stream["packets"].as_u64()).expect("a stream");
@@ -73,7 +73,7 @@ fn packets_that_the_recorder_wrote_and_that_are_gone_are_damage_with_their_numbe
         assert!(String::from_utf8_lossy(&stats.stdout).starts_with('≥'), "{kept:?}");
         let print = place.lat(&["print", "out", "-n", "1"]);
         assert_eq!(print.status.code(), Some(1));
-        // What lies beside it is not needed, and a copy without it is a trace like others.
+        // The files beside `ctf` are not needed; a copy without them is a trace like any other.
         fs::rename(place.0.join("out/ctf"), place.0.join("alone")).expect("moved");
         let index = place.0.join("alone/index");
         fs::remove_dir_all(index).expect("an index");
@@ -175,7 +175,7 @@ fn what_a_cap_kept_out_is_told_by_every_reader() {
     assert!(text.starts_with('≥') && text.contains("not_written"), "{text}");
     let print = place.lat(&["print", "out", "-n", "1"]);
     assert!(String::from_utf8_lossy(&print.stderr).contains("not_written"));
-    // A reader that knows nothing but packets says so, too.
+    // A reader that knows only the packets reports it, too.
     let Ok(independent) = Command::new("babeltrace2").arg(place.0.join("out/ctf")).output() else {
         return println!("SKIPPED: reading with babeltrace2: not here");
     };
@@ -184,7 +184,7 @@ fn what_a_cap_kept_out_is_told_by_every_reader() {
     let discarded = discarded.filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok());
     let lost = number(&report["totals"]["lost"]["total"]);
     let (discarded, missing) = (discarded.sum::<u64>(), not_written + lost);
-    // babeltrace2 counts from packet to packet: of a stream with a single packet it gives no number.
+    // babeltrace2 counts from packet to packet, so it prints no number for a stream with a single packet.
     match complaints.contains("may have discarded") {
         true => assert!(discarded < missing, "{complaints}"),
         false => assert_eq!(discarded, missing, "{complaints}"),
@@ -244,7 +244,7 @@ fn a_pause_is_an_interval_that_every_reader_tells() {
 
 #[test]
 fn an_area_that_cannot_be_read_is_a_program_that_was_not_recorded() {
-    // As a program with a tracer of another version leaves it: the version word is another one.
+    // An area as left by a program whose tracer has another version: the version word differs.
     for (word, value, reason) in [(16u64, 99u32, "other-version"), (0, 7, "unreadable-area")] {
         let place = Place::new();
         let script = format!(
@@ -329,11 +329,11 @@ fn programs_that_are_recorded_are_not_counted_as_missing_however_they_are_starte
 fn a_program_that_never_registers_is_not_one_without_events() {
     let place = Place::new();
     let words = ["record", "--with", "io", "-o", "out", "--", "env", "-u", "LATERALIS_DIR"];
-    // The program itself is asked for, and runs where it can make no area.
+    // The program is recorded directly, in an environment in which it cannot make an area.
     let elsewhere = ["sh", "-c", "true"];
     let output = place.lat(&[&words[..], &elsewhere].concat());
     assert_eq!(output.status.code(), Some(0));
-    // `env` has registered, and says which program it becomes.
+    // `env` has registered, and names the program that it executes.
     let missed = place.report("out")["not_recorded"].clone();
     assert_eq!(
         (&missed[0]["program"], &missed[0]["reason"]),
@@ -358,7 +358,7 @@ fn a_program_that_never_registers_is_not_one_without_events() {
     assert_eq!(info.status.code(), Some(1), "{}", String::from_utf8_lossy(&info.stdout));
 }
 
-/// Which events were off is in the report, and what is said of them is no exact number.
+/// The report lists the disabled events, and no number that depends on them is exact.
 #[test]
 fn events_that_were_off_are_known_to_every_reader() {
     let place = Place::new();
@@ -384,7 +384,7 @@ fn events_that_were_off_are_known_to_every_reader() {
     for number in ["count", "unfinished", "max_ns", "mean_ns"] {
         assert!(of("io_write")["not_exact"][number].is_null(), "its events were all on: {number}");
     }
-    // Tables: any event that was off could have been of any thread and processor.
+    // Tables: a disabled event could have occurred on any thread and CPU.
     let qualities = |name: &str, key: &str| -> BTreeMap<String, String> {
         let words = ["table", "out", "--name", name, "--column", key, "--column", "quality"];
         let text = String::from_utf8_lossy(&place.lat(&words).stdout).into_owned();
@@ -403,7 +403,7 @@ fn events_that_were_off_are_known_to_every_reader() {
     let classes = qualities("classes", "class");
     assert_eq!(classes["io:READ"], "exact");
     assert_eq!(classes["io:READ_DONE"], "lower_bound");
-    // The page.
+    // In the viewer.
     let viewer = Viewer::start(&place, &["out"]);
     let open = viewer.page().ask("open", json!({}));
     assert_eq!(open["recordings"][0]["quality"], "lower_bound");
@@ -418,7 +418,7 @@ fn events_that_were_off_are_known_to_every_reader() {
     assert_eq!(counted["events"]["quality"], "lower_bound");
 }
 
-/// The same where they were on before and behind.
+/// Like the previous test, with events enabled before and after.
 #[test]
 fn events_that_were_off_for_a_while_are_known_to_every_reader() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat flow stacks --off-cpu` of a program that measures itself how long it waits where, and that asks the
-//! kernel how often it left the processor.
+//! `lat flow stacks --off-cpu` of a program that measures how long it waits where, and asks the kernel how
+//! often it left the CPU.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use crate::place::Place;
 use crate::samples::{built, is_there};
 
-/// Prints what `main` waited in nanoseconds, and how often its thread was switched out, because it waited and
-/// while it could have gone on.
+/// Prints the nanoseconds that `main` waited, and how often its thread was switched out while blocked and
+/// while runnable.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -72,7 +72,7 @@ fn truth(output: &[u8]) -> BTreeMap<String, u64> {
     text.lines().filter_map(line).collect()
 }
 
-/// Nanoseconds and times by why a thread left, of paths through a function.
+/// Returns nanoseconds and number of departures by cause, for paths that contain a function.
 fn off_cpu(place: &Place, trace: &str, function: &str) -> BTreeMap<String, (u64, u64)> {
     let stacks = place.json(&["flow", "stacks", trace, "--off-cpu", "--no-inline", "--json"]);
     let functions = stacks["functions"].as_array().expect("functions");
@@ -80,7 +80,7 @@ fn off_cpu(place: &Place, trace: &str, function: &str) -> BTreeMap<String, (u64,
     let mut all = BTreeMap::new();
     for event in stacks["events"].as_array().expect("events") {
         assert_eq!(event["unit"], "ns", "{event:#}");
-        // Who called comes before who was called.
+        // A caller precedes its callees.
         let mut is_below: Vec<bool> = Vec::new();
         for path in event["paths"].as_array().expect("paths") {
             let is_it = functions[number(&path["function"]) as usize]["name"] == function;
@@ -97,8 +97,8 @@ fn off_cpu(place: &Place, trace: &str, function: &str) -> BTreeMap<String, (u64,
     all
 }
 
-/// The trace has the times that a program measures itself. Of tracepoints of perf, which misses some, every
-/// time is unknown: only that is checked.
+/// Checks that the trace has the times measured by the program. perf misses some tracepoint events, so that
+/// all its times are unknown, and only this is checked.
 fn check(place: &Place, trace: &str, truth: &BTreeMap<String, u64>) {
     let stacks = place.json(&["flow", "stacks", trace, "--off-cpu", "--no-inline", "--json"]);
     let is_by_tracepoint = trace == "sched.data";
@@ -115,7 +115,7 @@ fn check(place: &Place, trace: &str, truth: &BTreeMap<String, u64>) {
     for name in ["nap", "wait_for_lock"] {
         let found = off_cpu(place, trace, name);
         let sum: u64 = found.values().map(|(ns, _)| ns).sum();
-        // Its clock is read on the processor, around what it waits.
+        // The program reads its clock on the CPU, around the wait.
         let most = truth[name];
         assert!(sum <= most && sum >= most / 2, "{trace}: {name}: {found:?} of {most} ns");
     }
@@ -125,7 +125,7 @@ fn check(place: &Place, trace: &str, truth: &BTreeMap<String, u64>) {
     assert!(found.values().any(|(ns, times)| *ns > 0 && *times > 0), "{trace}: {found:?}");
     for cause in ["blocked", "preempted"] {
         let times = found.get(cause).map_or(0, |(_, times)| *times);
-        // It may leave in `work` before it counts first, and after it counts last.
+        // It may leave the CPU in `work` before its first reading of the counts and after its last.
         assert!(times.abs_diff(truth[cause]) <= 2, "{trace}: {found:?} {truth:?}");
     }
 }
@@ -146,7 +146,7 @@ fn times_off_the_processor_are_those_that_a_program_measures_itself() {
     }
     assert!(output.status.success() && errors.contains("own --off-cpu"), "{errors}");
     check(&place, "own", &truth(&output.stdout));
-    // Departures are samples like all others, too, and others are no departures.
+    // Departures are samples, too, and other samples are not departures.
     let words = ["record", "--off-cpu", "--sample", "999", "-o", "both", "--", "./waits"];
     assert!(place.lat(&words).status.success());
     let stacks = place.json(&["flow", "stacks", "both", "--json"]);
@@ -183,7 +183,7 @@ fn recordings_of_perf_say_how_long_threads_were_off_the_processor() {
     if let Some(truth) = record("sched.data", &["-e", "sched:sched_switch", "-a"]) {
         check(&place, "sched.data", &truth);
     }
-    // Where nothing says when a thread is back, no time is made up.
+    // If no event records when a thread returns, no time is made up.
     if record("none.data", &["-e", "context-switches", "-c", "1"]).is_some() {
         let output = place.lat(&["flow", "stacks", "none.data", "--off-cpu"]);
         let errors = String::from_utf8_lossy(&output.stderr);

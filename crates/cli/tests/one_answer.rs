@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One trace, one answer: every consumer of a trace says the same of it, and what a search through the
-//! events says.
+//! All consumers of a trace give the same results, which are those of a brute-force search through the
+//! events.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::view::client::Viewer;
 use serde_json::{Value, json};
 
-/// Kinds of events, and what each means; all have a field `id`, and `unit`, which is `id % 4`.
+/// Event classes and their meaning; all have a field `id`, and `unit`, which is `id % 4`.
 const KINDS: [(&str, &str); 9] = [
     ("arrive", "recv msg key id"),
     ("leave", "send msg key id"),
@@ -32,14 +32,14 @@ const PUT: u32 = 6;
 const TAKE: u32 = 7;
 const JOB: u32 = 8;
 
-/// A schema with a budget on the spans of these events.
+/// A schema with a budget for the spans of these events.
 const SCHEMA: &str = "schema g;\nsubsystem g \"t\" {\nevent B \"b\" (k: u32) begin request key k,\n\
     event E \"e\" (k: u32) end request key k,\n};\nbudget request mean < 500.5 ns;\n";
 
-/// An event: its kind, nanoseconds, thread, id.
+/// An event: class, nanoseconds, thread, id.
 type Event = (u32, u64, u32, u64);
 
-/// A CTF 2 trace of these streams, in a folder of this name.
+/// Writes a CTF 2 trace of these streams into a folder of this name.
 fn write(place: &Place, name: &str, streams: &[Vec<Event>]) {
     let folder = place.0.join(name);
     fs::create_dir(&folder).expect("a new folder");
@@ -66,7 +66,8 @@ fn write(place: &Place, name: &str, streams: &[Vec<Event>]) {
     }
 }
 
-/// Nanoseconds between two kinds of events with one id, by looking at all of them; ids are of one each.
+/// Returns the nanoseconds between events of two classes with the same id, by brute force; ids are unique per
+/// class.
 fn between(streams: &[Vec<Event>], from: u32, to: u32) -> Vec<u64> {
     let times = |kind: u32| -> BTreeMap<u64, u64> {
         let all = streams.iter().flatten();
@@ -79,7 +80,7 @@ fn between(streams: &[Vec<Event>], from: u32, to: u32) -> Vec<u64> {
     nanos
 }
 
-/// What a consumer says: how many, and the longest in nanoseconds.
+/// Result of a consumer: count, and longest duration in nanoseconds.
 type Said = (u64, u64);
 
 fn said(nanos: &[u64]) -> Said {
@@ -106,14 +107,14 @@ fn by_table(place: &Place, name: &str) -> [Said; 2] {
     })
 }
 
-/// Numbers of messages and spans in the index of the view.
+/// Returns the number of messages and of spans in the index of the view.
 fn by_view(place: &Place, name: &str) -> [u64; 2] {
     let viewer = Viewer::start(place, &[name]);
     let open = viewer.page().ask("open", json!({}));
     ["channels", "span_kinds"].map(|list| open[list][0]["count"].as_u64().unwrap_or(0))
 }
 
-/// Numbers of durations that `lat diff` has of each.
+/// Returns the number of durations that `lat diff` has of each.
 fn by_diff(place: &Place, name: &str) -> usize {
     let output = place.lat(&["diff", name, name, "--json"]);
     let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -129,8 +130,8 @@ fn check(place: &Place, name: &str, streams: &[Vec<Event>]) {
     assert_eq!(by_view(place, name), [messages.0, spans.0], "view of {name}");
 }
 
-/// Messages that arrive in the nanosecond in which they leave, receiver's stream first or last; in
-/// each nanosecond two leave.
+/// Messages that are received in the same nanosecond in which they are sent, with the receiver's stream first
+/// or last; two are sent in each nanosecond.
 #[test]
 fn ties_are_one_answer_whichever_stream_comes_first() {
     let place = Place::new();
@@ -151,7 +152,7 @@ fn ties_are_one_answer_whichever_stream_comes_first() {
     assert_eq!(compared, [3; 4]);
 }
 
-/// A request waits 60 of 80 us for a message that arrives as it leaves.
+/// A request waits 60 of 80 us for a message that is received when it is sent.
 #[test]
 fn a_wait_has_one_cause_whichever_stream_comes_first() {
     let place = Place::new();
@@ -179,8 +180,8 @@ fn a_wait_has_one_cause_whichever_stream_comes_first() {
     }
 }
 
-/// Messages without keys, in the order of time: a receive of the nanosecond of its send, in either
-/// order of streams.
+/// Messages without keys, matched in time order: a receive in the nanosecond of its send, in either order of
+/// streams.
 #[test]
 fn a_queue_is_one_answer_whichever_stream_comes_first() {
     let place = Place::new();
@@ -201,7 +202,7 @@ fn a_queue_is_one_answer_whichever_stream_comes_first() {
     }
 }
 
-/// Of two states that one object enters in one nanosecond it is unknown which holds.
+/// If an object enters two states in the same nanosecond, its state is unknown.
 #[test]
 fn two_states_of_one_time_are_unknown_whichever_stream_comes_first() {
     let place = Place::new();
@@ -229,12 +230,12 @@ fn two_states_of_one_time_are_unknown_whichever_stream_comes_first() {
     }
 }
 
-/// Random traces full of ties, on three streams, with messages that never arrive or never left.
+/// Random traces with many ties, in three streams, with messages that are never received or never sent.
 #[test]
 fn random_traces_are_one_answer() {
     let place = Place::new();
     for seed in 0..12_u64 {
-        // Numerical Recipes' generator: only that runs repeat matters.
+        // The generator of Numerical Recipes; only repeatability matters.
         let mut state = seed;
         let mut below = |limit: u64| {
             state = state
@@ -249,7 +250,7 @@ fn random_traces_are_one_answer() {
             let mut add = |kind: u32, time: u64, stream: u64| {
                 streams[stream as usize].push((kind, time, 10 + stream as u32, id));
             };
-            // Both ends in two streams: in one, the order of events of one time is the file's.
+            // The ends are in two streams: in one stream, events of equal time have the order of the file.
             let (from, to) = [(0, 1), (1, 2), (2, 0)][below(3) as usize];
             match below(10) {
                 0 => add(LEAVE, begin, from),
@@ -267,9 +268,9 @@ fn random_traces_are_one_answer() {
     }
 }
 
-/// Durations of 10, 11 and 11 ns: of spans, of messages, of stays in a state.
+/// Durations of 10, 11 and 11 ns: of spans, of messages, and of states.
 fn thirds() -> Vec<Event> {
-    // The first state can have been entered before it was told.
+    // The first state may have been entered before its first event.
     let mut events = vec![(MODE, 900, 1, 8)];
     for (id, begin, nanos) in [(1, 1000, 10), (2, 1100, 11), (3, 1200, 11)] {
         events.extend([
@@ -284,7 +285,7 @@ fn thirds() -> Vec<Event> {
     events
 }
 
-/// What each consumer says of those durations: one of their numbers, as statistics call it.
+/// Returns one number of these durations from each consumer, under its name in the statistics.
 fn numbers_of_thirds(place: &Place, name: &str) -> Vec<(&'static str, Value)> {
     write(place, "thirds", &[thirds()]);
     let stats = place.json(&["stats", "thirds", "--json"]);
@@ -320,7 +321,7 @@ fn a_mean_is_one_number_with_its_fraction_in_every_consumer() {
     assert_eq!(text.matches(" 10.7 ns ").count(), 4, "{text}");
 }
 
-/// The square root of the sum of squares divided by the number less one, as SQL's `stddev` is.
+/// The standard deviation divides by the count less one, like SQL's `stddev`.
 #[test]
 fn a_standard_deviation_is_one_number_in_every_consumer() {
     let place = Place::new();
@@ -349,7 +350,7 @@ fn a_budget_on_the_mean_knows_half_nanoseconds() {
     }
 }
 
-/// That nothing was measured is certain only where there was nothing.
+/// The absence of measurements is certain only if there was nothing to measure.
 #[test]
 fn a_budget_on_spans_of_which_only_halves_are_known_is_unknown() {
     let place = Place::new();
@@ -363,7 +364,7 @@ fn a_budget_on_spans_of_which_only_halves_are_known_is_unknown() {
     }
 }
 
-/// Keys of states and counters tell one from another, whichever thread says it; names are the schema's.
+/// Keys distinguish states and counters, whichever thread writes them; names are those of the schema.
 #[test]
 fn keyed_states_and_counters_are_one_for_each_key() {
     let place = Place::new();
@@ -374,7 +375,7 @@ fn keyed_states_and_counters_are_one_for_each_key() {
         random ^= random << 17;
         random % below
     };
-    // Two threads, a stream each; many of one nanosecond are of different units.
+    // Two threads with a stream each; many events of equal time have different units.
     let mut streams = vec![Vec::new(), Vec::new()];
     for time in (10..4000_u64).step_by(10) {
         let thread = next(2);
@@ -385,7 +386,7 @@ fn keyed_states_and_counters_are_one_for_each_key() {
     let mut events: Vec<Event> = streams.concat();
     events.sort_by_key(|event| event.1);
     let end = events.last().expect("events").1;
-    // By unit: values of the counter; and nanoseconds in each state until the next is entered.
+    // By unit: values of the counter, and nanoseconds in each state until the next one is entered.
     let (mut values, mut stays) = (BTreeMap::new(), BTreeMap::new());
     let mut now: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for (kind, time, _, id) in events {
@@ -468,7 +469,7 @@ fn keyed_states_and_counters_are_one_for_each_key() {
     assert!(of_unit("engine").iter().all(|name| rows.contains(name)), "{rows:?}");
 }
 
-/// A hang: begun, and not ended while its process does other things for ten seconds.
+/// A hang: a span without an end, while its process does other work for ten seconds.
 #[test]
 fn what_has_not_ended_is_at_least_as_long_as_it_was_seen() {
     let place = Place::new();
@@ -490,13 +491,13 @@ fn what_has_not_ended_is_at_least_as_long_as_it_was_seen() {
     let path = place.json(&["path", "hang", "--span", "request", "--at", "5s", "--json"]);
     assert_eq!(path["spans"][0]["has_ended"], false);
     assert_eq!(path["spans"][0]["begin_ns"], 3000);
-    // Where ends are not chosen, which spans have not ended is unknown.
+    // If ends are not selected, it is unknown which spans are unfinished.
     let some = place.json(&["stats", "hang", "--event", "begins", "--json"]);
     assert_eq!(some["spans"][0]["slowest"], json!([]));
 }
 
-/// Messages without keys that were on their way where a chosen time begins belong to others' arrivals behind
-/// it; and what was sent before it was sent.
+/// Without keys, receives of messages that were in flight at the start of the selected time are not matched
+/// with later sends. With keys, the other messages stay exact.
 #[test]
 fn what_was_on_its_way_at_a_cut_is_not_guessed() {
     let place = Place::new();
@@ -516,7 +517,7 @@ fn what_was_on_its_way_at_a_cut_is_not_guessed() {
         assert_eq!((&whole["matched"], &whole["max_ns"]), (&json!(3), &json!(150)), "{whole}");
         assert_eq!(whole["not_exact"], json!({}), "{whole}");
     }
-    // 50 ns after the first event: one is on its way.
+    // 50 ns after the first event: one message is in flight.
     let from = ["--from", "0.00000005s"];
     let fifo = channel(&from, "fifo");
     let is_exact = |of: &Value, name: &str| of["not_exact"][name].is_null();
@@ -529,13 +530,13 @@ fn what_was_on_its_way_at_a_cut_is_not_guessed() {
     assert!(is_exact(&keyed, "matched") && is_exact(&keyed, "max_ns"), "{keyed}");
     assert_eq!(keyed["never_sent"], 1, "{keyed}");
     assert!(!is_exact(&keyed, "never_sent") && is_exact(&keyed, "never_received"), "{keyed}");
-    // And one where the time ends.
+    // The same at the end of the selected time.
     let keyed = channel(&["--until", "0.0000003s"], "msg");
     assert_eq!((&keyed["matched"], &keyed["never_received"]), (&json!(2), &json!(1)), "{keyed}");
     assert!(!is_exact(&keyed, "never_received") && is_exact(&keyed, "never_sent"), "{keyed}");
 }
 
-/// Beginning and length in nanoseconds of a recording, as consumers report it.
+/// Returns begin and length of a recording in nanoseconds, as reported by each consumer.
 fn lengths(place: &Place, name: &str) -> Vec<(&'static str, i64, i64)> {
     let mut all = Vec::new();
     let number = |value: &Value| value.as_i64().expect("a number");
@@ -545,7 +546,7 @@ fn lengths(place: &Place, name: &str) -> Vec<(&'static str, i64, i64)> {
     all.push(("info duration", first, number(&info["duration_ns"])));
     let stats = place.json(&["stats", name, "--json"]);
     all.push(("stats", number(&stats["first_ns"]), number(&stats["duration_ns"])));
-    // Seconds from how many events there are of a class and in a second.
+    // Seconds, computed from count and rate of an event class.
     let class = &stats["events"][0];
     let seconds = class["count"].as_f64().unwrap() / class["rate_per_s"].as_f64().expect("a rate");
     all.push(("rates", first, (seconds * 1e9).round() as i64));
@@ -563,7 +564,7 @@ fn lengths(place: &Place, name: &str) -> Vec<(&'static str, i64, i64)> {
     }
     let open = Viewer::start(place, &[name]).page().ask("open", json!({}));
     let origin: i64 = open["origin"].as_str().expect("a time").parse().expect("a number");
-    // The page includes the nanosecond of the end.
+    // The viewer includes the last nanosecond.
     let length = number(&open["end"]) - number(&open["begin"]) - 1;
     all.push(("page", origin + number(&open["begin"]), length));
     let diff = place.json(&["diff", name, name, "--json"]);
@@ -588,7 +589,7 @@ fn a_recording_lasts_until_its_last_complete_span_ends() {
         for (consumer, begin, nanos) in lengths(&place, name) {
             assert_eq!((begin, nanos), (1_000_000, 1_000_500), "{consumer} of {name}");
         }
-        // What is chosen ends with the chosen time at the latest.
+        // The selected events end at the latest with the selected time.
         let chosen = ["--from", "@0.0011", "--until", "@0.0015", "--json"];
         let stats = place.json(&[&["stats", name], &chosen[..]].concat());
         let info = place.json(&[&["info", name], &chosen[..]].concat());
@@ -596,7 +597,7 @@ fn a_recording_lasts_until_its_last_complete_span_ends() {
     }
 }
 
-/// More threads than the page has lanes for: the others share one, which says so.
+/// More threads than the viewer has lanes for: the remaining ones share one lane, whose name states this.
 #[test]
 fn threads_without_a_lane_of_their_own_share_one() {
     const THREADS: u64 = 70_000;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets in a recording, those of a program and those of an interface, as tshark, dumpcap and
-//! babeltrace2 see them.
+//! Captured packets, of a program and of an interface, compared with tshark, dumpcap and babeltrace2.
 
 use crate::place::Place;
 use serde_json::Value;
@@ -11,7 +10,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a command can be run here; said aloud if not.
+/// Whether a command can be run here; prints a message if not.
 fn has(command: &str, argument: &str) -> bool {
     let found = Command::new(command)
         .arg(argument)
@@ -33,11 +32,11 @@ fn is_root() -> bool {
     root
 }
 
-/// Columns of tshark, one row a packet.
+/// Returns the requested columns of tshark, one row per packet.
 fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-T", "fields", "-E", "separator=|", "-r"]).arg(file);
-    // Other protocols' guesses at the ports must not hide what is asked for.
+    // Protocols that tshark guesses from ports must not hide the requested ones.
     command.args(["--disable-protocol", "all"]).args(["--enable-protocol", "frame"]);
     for protocol in ["eth", "ethertype", "ip", "udp", "data", "arp", "ipv6", "icmpv6"] {
         command.args(["--enable-protocol", protocol]);
@@ -54,7 +53,7 @@ fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     text(&output.stdout).lines().map(row).collect()
 }
 
-/// Events that babeltrace2 finds of a class; it must have nothing to complain about.
+/// Returns the number of events of a class that babeltrace2 finds; it must not print a warning.
 fn babeltrace_count(trace: &Path, event: &str) -> Option<usize> {
     let Ok(output) = Command::new("babeltrace2").arg(trace).output() else {
         eprintln!("SKIPPED: no babeltrace2 here");
@@ -69,7 +68,7 @@ fn succeeded(output: &Output) {
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
 }
 
-/// The capture's section of the report.
+/// Returns the capture's section of the report.
 fn source(report: &Value) -> &Value {
     let sources = report["sources"].as_array().expect("sources");
     sources.iter().find(|source| source["name"] == "packets").expect("captured packets")
@@ -120,7 +119,7 @@ fn packets_of_a_program_are_read_by_tshark_with_interface_direction_and_thread()
     assert!(comment.starts_with(&format!("process {pid} (")) && comment.contains("thread "));
 }
 
-/// Sends `count` datagrams to `port` of the address and, where there is an echo, takes each answer.
+/// Sends `count` datagrams to `port` of the address and, if there is an echo, receives each answer.
 const CLIENT: &str = "
 import socket, sys
 address, port, count, echo = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == 'echo'
@@ -131,7 +130,7 @@ for i in range(count):
     if echo:
         s.recv(65536)
 ";
-/// The echo. Says so when it is there.
+/// The echo server. Prints a line when it is ready.
 const SERVER: &str = "
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -224,7 +223,7 @@ fn both_ends_of_a_wire_see_the_same_packets() {
         .stderr(Stdio::piped())
         .spawn();
     let mut dumpcap = Running(dumpcap.expect("dumpcap"));
-    // It says where it writes to once it captures.
+    // It prints its output file when the capture has started.
     let mut said = std::io::BufReader::new(dumpcap.0.stderr.take().expect("its messages"));
     let mut line = String::new();
     while !line.starts_with("File:") {
@@ -242,7 +241,7 @@ fn both_ends_of_a_wire_see_the_same_packets() {
     succeeded(&output);
     assert!(dumpcap.0.wait().expect("dumpcap ends").success());
 
-    // What the kernel counted, the report, our reader, babeltrace2 and tshark: one number.
+    // The kernel's count, the report, our reader, babeltrace2 and tshark agree.
     let report = place.report("rec");
     let received = detail(&report, "a0.received") + detail(&report, "lo.received");
     assert_eq!(detail(&report, "a0.dropped") + detail(&report, "lo.dropped"), 0);
@@ -259,7 +258,7 @@ fn both_ends_of_a_wire_see_the_same_packets() {
     let ours = place.0.join("a.pcapng");
     assert_eq!(tshark(&ours, "", &["frame.number"]).len() as u64, received);
 
-    // Names, directions and bytes are those that the other end saw.
+    // Names, directions and bytes are those that the other end observed.
     let fields = ["ip.src", "udp.length", "frame.len", "data.data"];
     let here = ["frame.interface_name", "frame.packet_flags_direction"];
     let mine = tshark(&ours, "udp.port == 4711", &[&here[..], &fields].concat());
@@ -274,7 +273,7 @@ fn both_ends_of_a_wire_see_the_same_packets() {
         let direction = u32::from_str_radix(row[1].trim_start_matches("0x"), 16).expect("flags");
         assert_eq!(direction & 3, expected, "{row:?}");
     }
-    // A stamp is placed on the recording's clock within what the report says.
+    // Time stamps are on the recording's clock within the reported error.
     let times = |file: &Path| {
         let rows = tshark(file, "udp.port == 4711", &["frame.time_epoch"]);
         let times = rows.iter().map(|row| row[0].parse::<f64>().expect("a time"));
@@ -313,8 +312,7 @@ fn a_packet_of_the_loopback_is_recorded_once_and_cut_where_asked() {
     assert_eq!(seen, expected);
 }
 
-/// The recorder is stopped while more comes than the kernel has room for.
-/// Asks and answers of lengths that nobody else has; prints who asked and who answered.
+/// Sends requests and answers of unique lengths; prints the ids of client and server.
 const ASKING: &str = "import os, socket
 s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(1)
 child = os.fork()
@@ -351,7 +349,7 @@ fn a_packet_knows_the_thread_and_the_span_that_sent_it_and_read_it() {
         let is_it = |row: &&Value| row["bytes"] == bytes && row["sent_tid"] == sender;
         rows.iter().find(is_it).unwrap_or_else(|| panic!("{bytes} of {sender}: {rows:#?}"))
     };
-    // Headers: 14 of Ethernet, 20 of IP, 32 of TCP with time stamps.
+    // Headers: 14 bytes of Ethernet, 20 of IP, 32 of TCP with time stamps.
     for n in 0..20 {
         for (bytes, from, to) in [(10007, client, server), (5003, server, client)] {
             let row = of(66 + bytes + 26 * n, from);
@@ -360,10 +358,11 @@ fn a_packet_knows_the_thread_and_the_span_that_sent_it_and_read_it() {
             assert!(row["sent_ts"].as_i64() <= row["read_ts"].as_i64(), "{row}");
         }
     }
-    // What the kernel acknowledges by itself nobody has sent.
+    // Acknowledgements sent by the kernel itself have no sender.
     assert!(rows.iter().any(|row| row["bytes"] == 66 && row["sent_tid"].is_null()), "{rows:#?}");
 }
 
+/// The recorder is stopped while more packets arrive than the kernel has room for.
 #[test]
 fn packets_without_room_are_counted_and_told_in_every_format() {
     if !is_root() || !has("python3", "--version") {
@@ -389,7 +388,7 @@ os.kill(recorder, signal.SIGCONT)
     assert_eq!(causes.values().filter_map(Value::as_u64).sum::<u64>(), dropped);
     let info = place.json(&["info", "rec", "--json"]);
     assert!(info["losses"].to_string().contains(&dropped.to_string()), "{dropped}: {info}");
-    // The statistics of the interface in the capture, as our own reader understands them.
+    // The interface statistics in the capture, as read by our own reader.
     succeeded(&place.lat(&["convert", "rec", "--to", "pcapng", "-o", "rec.pcapng"]));
     let capture = place.json(&["info", "rec.pcapng", "--json"]);
     assert!(capture["losses"].to_string().contains(&dropped.to_string()), "{dropped}: {capture}");

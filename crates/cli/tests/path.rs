@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat path`: where the time of a span went.
+//! `lat path`: how the time of a span was spent.
 
 use crate::place;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// Segments cover the span, and shares are what segments add up to.
+/// Checks that segments cover the span, and that shares are the sums of segments.
 fn check(span: &Value) {
     let number =
         |of: &Value, name: &str| of[name].as_i64().unwrap_or_else(|| panic!("{name}: {of}"));
@@ -45,7 +45,7 @@ fn a_lock_whose_holder_waits_for_a_pipe_is_named_and_so_is_the_reading() {
     assert!(2 * first["time_ns"].as_u64().unwrap() > span["duration_ns"].as_u64().unwrap());
     let page = String::from_utf8(place.lat(&["path", "r", "--span", "request"]).stdout).unwrap();
     assert!(page.contains("io_read") && page.contains("mutex_wait"), "{page}");
-    // The slowest first; a time chooses the one that was open then.
+    // The slowest span first; a time selects the span open at that time.
     let two = place.json(&["path", "r", "--span", "request", "--slowest", "5", "--json"]);
     let spans = two["spans"].as_array().unwrap();
     let times: Vec<u64> = spans.iter().map(|span| span["duration_ns"].as_u64().unwrap()).collect();
@@ -78,7 +78,7 @@ fn a_span_that_is_not_there_is_told_with_those_that_are() {
     }
 }
 
-/// Spans of two threads, as pairs of events and as whole ones.
+/// Spans of two threads, as pairs of events and as complete spans.
 #[test]
 fn without_a_name_the_only_kind_of_span_is_explained() {
     let place = Place::new();
@@ -131,7 +131,7 @@ fn only_chosen_spans_are_explained() {
     assert_eq!(explained(&["--until", "2.5ms", "--as", "chrome"]), [900_000, 300_000]);
     let none = ["path", "a.json", "--span", "work", "--thread", "8", "--from", "3.1ms"];
     assert_eq!(place.lat(&none).status.code(), Some(2));
-    // A whole span with one inside of it.
+    // A complete span with a nested one.
     let whole = place.json(&["path", "a.json", "--span", "whole", "--json"]);
     check(&whole["spans"][0]);
     assert_eq!(whole["spans"][0]["duration_ns"], 500_000);
@@ -144,7 +144,7 @@ fn only_chosen_spans_are_explained() {
     assert_eq!(times, [("whole", 300_000), ("inner", 200_000)]);
 }
 
-/// A real machine: `make` reads from a pipe what the compilers it started write.
+/// A real machine: `make` reads from a pipe the output of the compilers that it started.
 #[test]
 fn switches_and_wakes_of_a_kernel_lead_from_process_to_process() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -157,7 +157,7 @@ fn switches_and_wakes_of_a_kernel_lead_from_process_to_process() {
     let trace = trace.to_str().unwrap();
     let arguments = ["path", trace, "--span", "syscall read", "--slowest", "50", "--json"];
     let path = place.json(&arguments);
-    // A shell that reads from its terminal has not returned by the end: it comes first.
+    // A shell that reads from its terminal has not returned at the end, and is listed first.
     let spans = path["spans"].as_array().expect("spans");
     assert_eq!((&spans[0]["thread"], &spans[0]["has_ended"]), (&"bash".into(), &false.into()));
     let span = spans.iter().find(|span| span["has_ended"] == true).expect("one that has ended");
@@ -174,7 +174,7 @@ fn switches_and_wakes_of_a_kernel_lead_from_process_to_process() {
     }
 }
 
-/// A switch as babeltrace2 prints it: when, on which CPU, who left and who came.
+/// A switch as printed by babeltrace2: time, CPU, previous and next thread.
 type Switch = (i64, u64, u64, u64);
 
 fn switch(line: &str) -> Option<Switch> {
@@ -188,8 +188,8 @@ fn switch(line: &str) -> Option<Switch> {
     Some((time, number("cpu_id")?, number("prev_tid")?, number("next_tid")?))
 }
 
-/// What a thread did around a time, without a span: its stretches begin and end with the switches that
-/// babeltrace2 prints.
+/// States of a thread around a time, without a span: they begin and end with the switches that babeltrace2
+/// prints.
 #[test]
 fn a_thread_and_a_time_give_the_stretches_around_it() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -235,7 +235,7 @@ fn a_thread_and_a_time_give_the_stretches_around_it() {
             assert_eq!((number(then, "begin_ns"), number(then, "end_ns")), (begin, end), "{then}");
             assert_eq!((&then["cpu"], &then["quality"]), (&json!(cpu), &json!("exact")), "{then}");
         } else {
-            // Off the processor it waits in one state or several, up to the next switch.
+            // Off the CPU it has one or several waiting states, until the next switch.
             assert!(begin <= number(then, "begin_ns") && number(then, "end_ns") <= end, "{then}");
             let edges =
                 |name: &str| stretches.iter().map(|of| number(of, name)).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat policy check`, `lat record --policy`, `lat record --filter`, as people run them.
+//! `lat policy check`, `lat record --policy`, `lat record --filter`, from the command line.
 
 mod writers;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 const POLICY: &str = "[[policy]]\nname = \"spikes\"\nprogram_prefix = \"spikes\"\n\
     enable = [\"spikes:TICK\"]\n";
 
-/// Starts a program by itself, and waits until its events are there.
+/// Starts a program as a separate process, and waits until its events are listed.
 fn running(place: &Place, program: &Path, arguments: &[&str]) -> Child {
     let running = Command::new(program)
         .args(arguments)
@@ -69,7 +69,7 @@ fn check_shows_what_would_be_done_with_programs_that_run() {
     let own = programs.iter().find(|one| one["pid"] == pid).expect("the program");
     assert_eq!((&own["policy"], &own["recorded"]), (&"spikes".into(), &true.into()));
     assert_eq!((&own["events_enabled"], &own["events"]), (&1.into(), &3.into()));
-    // A pattern that names nothing is a problem, with what there is.
+    // A pattern that matches no event is a problem; the available events are listed.
     let text = String::from_utf8_lossy(&bad.stdout);
     assert_eq!(bad.status.code(), Some(1), "{text}");
     assert!(text.contains("enables no event") && text.contains("spikes:TICK"), "{text}");
@@ -99,8 +99,8 @@ fn a_recording_by_a_policy_has_what_it_says_of_the_programs_that_it_says() {
 fn a_filter_keeps_out_what_does_not_match_and_wrong_ones_are_refused() {
     let place = Place::new();
     let Some(program) = place.example("spikes") else { return };
-    // Slow requests come for as long as it is looked at; a running program is filtered from its
-    // first recorded event on.
+    // Slow requests continue for the whole recording. A running program is filtered from its first recorded
+    // event on.
     let mut running = running(&place, &program, &["6000", "20", "1"]);
     let filter = ["--filter", "spikes:ANSWERED: id >= 1000000 and not id & 1 == 1"];
     let attach = ["-q", "-o", "out", "--duration", "1s", "--attach"];
@@ -132,7 +132,7 @@ fn a_filter_keeps_out_what_does_not_match_and_wrong_ones_are_refused() {
         assert!(text.starts_with("error: ") && text.contains(told), "{filter}: {text}");
         assert!(!place.0.join("started").exists());
     }
-    // A field that there is not is known when the program has registered its schema.
+    // An unknown field is detected when the program has registered its schema.
     let words = ["record", "-o", "far", "--filter", "spikes:TICK: numbr == 1", "--"];
     let program = program.to_str().expect("a path of letters");
     let output = place.lat(&[&words[..], &[program, "0", "50"]].concat());
@@ -140,7 +140,7 @@ fn a_filter_keeps_out_what_does_not_match_and_wrong_ones_are_refused() {
     assert!(text.contains("numbr") && text.contains("number"), "{text}");
 }
 
-/// Says who it is before it writes, and writes with two threads.
+/// Names its two threads before they write.
 const NAMED: &str = r#"
     #define _GNU_SOURCE
     #include <lockio.h>
@@ -185,12 +185,12 @@ fn a_policy_about_a_thread_with_a_writer_of_its_own() {
     let (report, beside) = (place.report("out"), place.report("beside"));
     assert_eq!((&report["totals"]["events"], &beside["totals"]["events"]), (&0.into(), &40.into()));
     assert_eq!(report["outputs"][0]["totals"], beside["totals"]);
-    // Fewer are left out by the recorder if the program got its filter before it wrote.
+    // The recorder leaves out fewer events if the program received its filter before it wrote.
     let left_out = beside["areas"][0]["left_out"].as_u64();
     assert!(beside["complete"] == true && left_out.is_some_and(|n| n <= 160), "{beside}");
     let printed = place.lat(&["print", "beside", "--thread", "ep"]).stdout;
     assert_eq!(String::from_utf8_lossy(&printed).matches("server:REQUEST").count(), 40);
-    // What is there is not written over, and nothing begins.
+    // An existing recording is not overwritten, and the program is not started.
     let again = ["record", "-o", "no", "--policy", "p.toml", "--", "touch", "started"];
     let output = place.lat(&again);
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));

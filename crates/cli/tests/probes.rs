@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat record --probe`: functions and marked points of programs that know nothing of it. Needs root.
+//! `lat record --probe`: functions and USDT probes of uninstrumented programs. Needs root.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::kernel::usable;
 use crate::place::Place;
 
-/// A function that sleeps, one that calls itself, and a point with a counter that switches it on.
+/// A function that sleeps, a recursive one, and a probe with a semaphore.
 const PROGRAM: &str = r#"
     #include <unistd.h>
     __attribute__((section(".probes"))) volatile unsigned short app_done_semaphore;
@@ -46,7 +46,7 @@ fn program(place: &Place) -> Option<PathBuf> {
         return None;
     }
     fs::write(place.0.join("app.c"), PROGRAM).expect("a file");
-    // Without optimization a function that calls itself does.
+    // Without optimisation, so that the recursion is not removed.
     let output =
         Command::new("cc").args(["-O0", "-o", "app", "app.c"]).current_dir(&place.0).output();
     let output = output.expect("cc");
@@ -60,7 +60,7 @@ fn events(place: &Place, name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// Nothing of this process's recorders is left in the kernel.
+/// Checks that the kernel has no probe of this process's recorders left.
 fn nothing_is_left(place: &Place) {
     let text = fs::read_to_string(tracefs().expect("it is there").join("uprobe_events"));
     let text = text.expect("definitions");
@@ -91,11 +91,11 @@ fn functions_are_spans_and_points_have_their_arguments() {
         let found = (&fields["arg1"], &fields["arg2"], &fields["arg3"]);
         assert_eq!(found, (&expected.0.into(), &expected.1.into(), &expected.2.into()), "{event}");
     }
-    // Innermost first, and what a function returns.
+    // Innermost call first, with return values.
     let returned = events(&place, "app:depth_return");
     let values: Vec<u64> = returned.iter().filter_map(|e| e["fields"]["ret"].as_u64()).collect();
     assert_eq!(values, [0, 1, 2, 3, 4]);
-    // Durations without anybody saying what they are.
+    // Functions are spans without a declaration.
     let stats = place.json(&["stats", "--json", "out"]);
     let spans = stats["spans"].as_array().expect("spans");
     let work = spans.iter().find(|span| span["name"] == "work").expect("the function");
@@ -147,7 +147,7 @@ fn a_running_program_is_probed_from_the_moment_it_is_attached_to() {
         calls
     };
     let (mut child, mut input, mut output) = start();
-    // Another one of the same program is not meant.
+    // A second process of the same program is not recorded.
     let (mut other, mut other_input, mut other_output) = start();
     let pid = child.id().to_string();
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
@@ -156,11 +156,11 @@ fn a_running_program_is_probed_from_the_moment_it_is_attached_to() {
         .env("LATERALIS_DIR", place.0.join("areas"))
         .spawn()
         .expect("lat can be started");
-    // It is attached to when its first call is there, at the next flush.
+    // The recorder is attached when the first call is in the recording, at the next flush.
     let is_there = || {
         let streams = fs::read_dir(place.0.join("out/ctf")).into_iter().flatten().flatten();
         let text = |path: PathBuf| fs::read(path).unwrap_or_default();
-        // `PROCESS` records of the start come at once; a call has the number of its thread.
+        // `PROCESS` records are written at the start; the record of a call contains its thread id.
         streams.filter(|one| one.path().is_file()).any(|one| text(one.path()).len() > 100)
             && !events(&place, "called:work").is_empty()
     };
@@ -183,7 +183,7 @@ fn a_running_program_is_probed_from_the_moment_it_is_attached_to() {
     assert_eq!(recorder.wait().expect("its status").code(), Some(0));
     let report = place.report("out");
     let count = |name: &str| report["events"][name].as_u64().unwrap_or(0);
-    // The newest calls are all there, each with its end, up to the last one.
+    // All calls since then are recorded, each with its return, up to the last one.
     let found = count("called:work");
     assert_eq!(count("called:work_return"), found, "{}", report["events"]);
     assert!((201..=all).contains(&found), "{found} of {all}");
@@ -199,7 +199,7 @@ fn a_running_program_is_probed_from_the_moment_it_is_attached_to() {
     nothing_is_left(&place);
 }
 
-/// Where programs are compiled there is a `libc.so`, too, which is a text for the linker.
+/// Machines with a compiler also have a `libc.so` that is a text file for the linker.
 #[test]
 fn functions_of_the_c_library_are_found() {
     if !usable(&[]) {
@@ -300,7 +300,7 @@ fn commands_of_a_real_server_are_spans() {
     client.write_all(b"SHUTDOWN NOSAVE\r\n").expect("a server");
     assert_eq!(recorder.wait().expect("its status").code(), Some(0));
     let report = place.report("out");
-    // SHUTDOWN does not come back.
+    // SHUTDOWN does not return.
     assert_eq!(report["events"]["redis_server:processCommand"], 101, "{}", report["events"]);
     assert_eq!(report["events"]["redis_server:processCommand_return"], 100);
     let stats = place.json(&["stats", "--json", "out"]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Choosing, following and converting what was recorded.
+//! Selecting, following and converting recordings.
 
 use crate::place;
 
@@ -43,7 +43,7 @@ fn options_choose_what_they_say() {
         count(&|line| line["cpu"] == 0 && line["name"].as_str().unwrap().starts_with("warehouse:"))
     );
 
-    // Threads by name, which only events tell; and by number.
+    // Threads by name, which only events contain, and by number.
     let workers = lines(&place, &["--thread", "worker-*"]);
     assert!(!workers.is_empty());
     let tids: Vec<u64> = workers.iter().map(|line| line["tid"].as_u64().unwrap()).collect();
@@ -81,7 +81,7 @@ fn a_recording_is_followed_to_its_end() {
     assert!(recorder.wait().unwrap().success());
     assert!(followed.status.success(), "{}", String::from_utf8_lossy(&followed.stderr));
     let saved = place.lat(&["print", "live", "--format", "json"]);
-    // Only times and names of processes may differ: both are known better at the end.
+    // Only times and process names may differ: both are more accurate at the end.
     let strip = |bytes: &[u8]| -> Vec<Value> {
         let text = String::from_utf8_lossy(bytes);
         let value = |line: &str| {
@@ -151,7 +151,7 @@ fn every_target_is_written_and_what_can_be_read_is_read_again() {
         let arguments = ["convert", "demo", "-o", &output, "--to", target];
         let converted = place.lat(&arguments);
         assert!(converted.status.success(), "{target}: {converted:?}");
-        // A second time it is there, and is not replaced.
+        // An existing file is not replaced.
         assert_eq!(place.lat(&arguments).status.code(), Some(2), "{target}");
         if !readable {
             continue;
@@ -188,7 +188,7 @@ fn a_pipe_is_written_into_and_never_replaced() {
     assert_eq!(directory.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&directory.stderr).contains("directory"));
 
-    // Behind a link the file is replaced, the link stays.
+    // The target of a link is replaced, and the link is kept.
     std::os::unix::fs::symlink("file.jsonl", place.0.join("link")).unwrap();
     let linked = place.lat(&["convert", "demo", "-o", "link", "--to", "csv", "--force"]);
     assert!(linked.status.success(), "{linked:?}");

@@ -13,7 +13,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What babeltrace2 prints, sorted; it must have nothing to complain about.
+/// Returns the sorted output of babeltrace2, which must not print a warning.
 fn babeltrace_lines(trace: &Path) -> Option<Vec<String>> {
     let options = ["--clock-seconds", "--clock-gmt", "--no-delta", "--names=all"];
     let output = Command::new("babeltrace2").args(options).arg(trace).output().ok()?;
@@ -21,7 +21,7 @@ fn babeltrace_lines(trace: &Path) -> Option<Vec<String>> {
     Some(sorted_lines(&output.stdout))
 }
 
-/// Events of different CPUs may have the same time; their order means nothing.
+/// Events of different CPUs may have the same time; their order has no meaning.
 fn sorted_lines(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let mut lines: Vec<String> = text.lines().map(ToString::to_string).collect();
@@ -56,7 +56,7 @@ fn demo_has_every_event_that_its_size_promises() {
         ("client:RECEIVE", orders),
         ("client:DONE", orders),
         ("client:STATE", 2 * orders),
-        // One signal for each 64 orders of a thread.
+        // One signal for every 64 orders of a thread.
         ("client:REMINDER", 2 * 3 * (200 / 64)),
         ("warehouse:RECEIVE", orders),
         ("warehouse:QUEUE", 2 * orders),
@@ -181,7 +181,7 @@ fn nothing_is_left_where_areas_live() {
     assert_eq!(place.json(&["list", "--json"])["programs"].as_array().map(Vec::len), Some(0));
 }
 
-/// Writes, in itself and in a child, only with a thread that is called otherwise.
+/// Writes, in itself and in a child, from a thread with another name.
 const THREAD_WRITES: &str = r#"
     #define _GNU_SOURCE
     #include <lockio.h>

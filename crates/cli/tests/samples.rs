@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat record --sample` of programs that measure themselves where they spend their time, beside what
-//! perf samples of the same run.
+//! `lat record --sample` of programs that measure their own time per function, compared with perf samples of
+//! the same run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::kernel::{babeltrace, usable};
 use crate::place::Place;
 
-/// Prints the CPU time of each function that `main` calls. How long each call takes changes, so that no
-/// period of the program is that of the samples.
+/// Prints the CPU time of each function that `main` calls. The duration of calls varies, so that the program
+/// has no period in common with the samples.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ fn main() {
 }
 ";
 
-/// Not optimised: each function has a frame.
+/// Without optimisation: each function has a frame.
 const WITH_FRAMES: [&str; 2] = ["-O0", "-fno-omit-frame-pointer"];
 const WITHOUT_FRAMES: [&str; 3] = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];
 
@@ -102,7 +102,7 @@ pub fn built(place: &Place, text: &str, name: &str, options: &[&str]) {
     assert!(build.status().expect("gcc is there").success());
 }
 
-/// Records, and gives what the program printed; `None` where nothing can be sampled here.
+/// Records, and returns the output of the program; `None` if sampling is not possible here.
 pub fn recorded(place: &Place, words: &[&str]) -> Option<Output> {
     let output = place.lat(&[&["record", "--sample", "999"], words].concat());
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -123,7 +123,7 @@ fn truth(output: &[u8]) -> BTreeMap<String, f64> {
     text.lines().filter_map(line).collect()
 }
 
-/// What samples weigh with what they call by function, and how many there are.
+/// Returns the weight of each function including its callees, the total weight, and the number of samples.
 fn weights(stacks: &Value) -> (BTreeMap<String, f64>, f64, f64) {
     let functions = stacks["functions"].as_array().expect("functions");
     let event = &stacks["events"][0];
@@ -137,8 +137,8 @@ fn weights(stacks: &Value) -> (BTreeMap<String, f64>, f64, f64) {
     (all, of("weight"), of("samples"))
 }
 
-/// Whether two shares are the same but for five deviations of so many samples, and 1 % for what is
-/// counted differently.
+/// Whether two shares are equal within five standard deviations for this number of samples, plus 1 % for
+/// differences in accounting.
 fn is_same(one: f64, other: f64, samples: f64) -> bool {
     let deviation = (one * (1.0 - one) / samples).sqrt();
     (one - other).abs() <= 5.0 * deviation + 0.01
@@ -152,7 +152,7 @@ fn check(truth: &BTreeMap<String, f64>, stacks: &Value) {
         println!("{name}: {expected:.4} measured by itself, {found:.4} of {samples} samples");
         assert!(is_same(expected, found, samples), "{name}: {expected} {found} {weights:#?}");
     }
-    // A sample stands for a period of the program's time.
+    // A sample represents one period of the program's time.
     assert!((weight / all - 1.0).abs() < 0.1, "{weight} {all}");
 }
 
@@ -185,7 +185,7 @@ fn shares_are_those_that_a_program_measures_itself() {
         let Some(output) = recorded(&place, &words) else { return };
         let stacks = place.json(&["flow", "stacks", how, "--json"]);
         check(&truth(&output.stdout), &stacks);
-        // Where a program begins there is nobody who called.
+        // The entry point of a program has no caller.
         assert!(stacks["samples_not_unwound"].as_u64() < Some(5), "{stacks:#}");
         let paths = paths(&place, how);
         for path in [";main;deep;deepest;spin", ";main;most_of_it;spin", ";main;holds_inlined"] {
@@ -195,7 +195,7 @@ fn shares_are_those_that_a_program_measures_itself() {
         assert_eq!(report["totals"]["lost"]["total"], 0, "{report:#}");
         assert_eq!(report["problems"], serde_json::json!([]));
     }
-    // As events they are like all others.
+    // Samples are events like any other.
     let info = place.json(&["info", "fp", "--json"]);
     assert!(
         info.to_string().contains("perf:cpu_clock") || info.to_string().contains("perf:cycles")
@@ -219,7 +219,7 @@ fn perf_samples_the_same_shares_of_the_same_run() {
     let place = Place::new();
     built(&place, PROGRAM, "program", &WITH_FRAMES);
     let mut perf = Command::new("perf");
-    // Each of both must be as if the other were not there.
+    // Each of the two samplers must be unaffected by the other.
     perf.args(["record", "-q", "-e", "cpu-clock", "-F", "999", "-g"]);
     perf.args(["-o", "perf.data", "--"]);
     perf.args([
@@ -298,7 +298,7 @@ fn functions_of_rust_have_their_names_and_threads_are_sampled() {
             };
             paths.iter().filter(|(path, _)| is_its(path)).map(|(_, weight)| weight).sum()
         };
-        // The same work takes one thread longer than the other where they share a core with others.
+        // The same work takes longer on a thread that shares its core with others.
         let expected = truth["program"] / truth["other"];
         let found = of("program;") as f64 / of("other;") as f64;
         assert!((found / expected - 1.0).abs() < 0.3, "{found}, {expected}: {paths:#?}");
@@ -329,7 +329,7 @@ fn a_program_that_runs_already_is_sampled() {
     assert_eq!(nobody.status.code(), Some(2), "{nobody:?}");
 }
 
-/// Maps memory in one function so many times, and reads nothing in another.
+/// Maps memory 300 times in one function, and sleeps 50 times in another.
 const CALLING: &str = r"
 #include <sys/mman.h>
 #include <unistd.h>
@@ -375,7 +375,7 @@ fn stacks_at_events_of_the_kernel_have_the_fields_of_these() {
             rows.iter().filter(|row| name(row) == function).map(weight).sum()
         };
         assert_eq!(samples_of("perf:at_sys_enter_munmap", "takes_memory"), 300);
-        // The C library has no frame pointers: who calls it is passed over.
+        // The C library has no frame pointers, so its direct caller is skipped.
         let caller = if how == "dwarf" { "waits" } else { "main" };
         assert!((50..60).contains(&samples_of("perf:at_sched_switch", caller)), "{stacks:#}");
     }
@@ -473,7 +473,7 @@ fn what_a_killed_recorder_wrote_can_be_read() {
     assert!(text.contains(";main;most_of_it;spin"), "{found:?}");
 }
 
-/// A program that may not sample anything runs `lat`.
+/// A program that runs `lat` without the right to sample.
 const REFUSED: &str = r"
 #include <errno.h>
 #include <linux/filter.h>

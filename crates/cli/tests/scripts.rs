@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scripts: activities of recordings and dumps, filters of every command, the guide.
+//! Scripts: activities of recordings and dumps, filters of every command, and the guide.
 
 use crate::place;
 
@@ -24,7 +24,7 @@ fn demo() -> Place {
 /// Begin, end, key, and the threads of both ends.
 type Span = (i64, i64, u64, Option<(u64, u64)>, Option<(u64, u64)>);
 
-/// The spans that roles declare, by name: paired here by the kernel alone.
+/// Returns the spans that the schema declares, by name, paired here by brute force.
 fn declared(path: &Path) -> BTreeMap<String, Vec<Span>> {
     let recording = Recording::open(path).unwrap();
     let trace = recording.annotated();
@@ -57,7 +57,7 @@ fn declared(path: &Path) -> BTreeMap<String, Vec<Span>> {
     by_name
 }
 
-/// The same of a script, by name of the activity.
+/// Returns the activities of a script in the same form, by name.
 fn scripted(place: &Place, trace: &[&str], script: &str) -> BTreeMap<String, Vec<Span>> {
     fs::write(place.0.join("test.js"), script).unwrap();
     let found = place.json(&[&["run-script"], trace, &["test.js", "--json"]].concat());
@@ -113,8 +113,8 @@ fn scripts_find_exactly_the_spans_that_the_schema_declares() {
     }
 }
 
-/// Mutexes of Barrelfish before 2013 (threads 0xeeee: LOCK_ENTER 0x200, LOCK_LEAVE 0x201,
-/// UNLOCK 0x205): two on two cores, the argument being the address.
+/// Mutexes of Barrelfish before 2013 (subsystem threads 0xeeee: LOCK_ENTER 0x200, LOCK_LEAVE 0x201, UNLOCK
+/// 0x205): two on two cores; the argument is the address.
 const DUMP: &str = "\
 # Start 1000 Duration 0 Stop 18446744073709551615
 # Min_timestamp 1000
@@ -188,7 +188,7 @@ fn filters_choose_in_every_command() {
         let kept = printed(&place, &["--filter", filter]);
         assert_eq!(kept.len(), expected, "{filter}");
         assert!(kept.iter().all(is_kept), "{filter}");
-        // Beside other options.
+        // Combined with other options.
         let both = printed(&place, &["--filter", filter, "--where", "id == 3 || id == 13"]);
         assert!(!both.is_empty() && both.len() < kept.len(), "{filter}");
         let out = place.lat(&["convert", "demo", "--filter", filter, "--to", "jsonl", "-o", "-"]);
@@ -197,7 +197,7 @@ fn filters_choose_in_every_command() {
         assert_eq!(text.lines().filter(|line| line.contains("client:ORDER")).count(), expected);
         assert!(!text.contains("warehouse:WORK"), "{filter}");
     }
-    // Filters of a script, and of the command line, choose what its activities see.
+    // Filters of a script, and of the command line, select the events for its activities.
     fs::write(
         place.0.join("few.js"),
         "filter(e => e.fields.id % 10 === 3);
@@ -275,7 +275,7 @@ fn text_and_csv_say_what_json_says() {
     assert!(text.contains("activity a, \"b\": compiled"), "{text}");
 }
 
-/// Every script of the guide is written, every command of it runs.
+/// Every script of the guide is written to a file, and every command of it runs.
 #[test]
 fn the_guide_does_what_it_says() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/scripts.md");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two users on one machine: the second can read, stop, enlarge and delay nothing of the first.
+//! Two users of one machine: the second cannot read, stop, enlarge or delay anything of the first.
 
 mod attack;
 mod machine;
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use crate::live::{Running, ready, write};
 use machine::{Machine, SECOND, second};
 
-/// What a recording may take on the busiest machine; nothing here waits for a time limit.
+/// Time limit of a recording on the busiest machine; no step here waits for a time limit.
 const PROMPT: Duration = Duration::from_secs(180);
 
-/// All files and folders in and below one.
+/// Returns all files and folders below a path, and the path itself.
 fn all_below(path: &Path) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
@@ -34,7 +34,7 @@ fn all_below(path: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What the second user can do with these.
+/// Returns the operations that the second user can perform on these paths.
 fn possible(paths: &[PathBuf]) -> Vec<String> {
     let tries = |path: &PathBuf| {
         let open = |write: bool| {
@@ -70,7 +70,7 @@ fn possible(paths: &[PathBuf]) -> Vec<String> {
     second(|| paths.iter().flat_map(tries).collect())
 }
 
-/// A recording of the writer by the first user, which has written a thousand events.
+/// Starts a recording of the writer by the first user, and writes a thousand events.
 fn begin(
     machine: &Machine,
     options: &[&str],
@@ -86,7 +86,7 @@ fn begin(
     Some((recorder, output))
 }
 
-/// Ends it: nothing was lost of `events`, and nothing was wrong.
+/// Ends it, and checks that none of `events` was lost and no problem was reported.
 fn ends_whole(machine: &Machine, mut recorder: Running, recording: &str, events: u64) {
     drop(recorder.0.stdin.take());
     let (status, text) = recorder.wait();
@@ -103,7 +103,7 @@ fn text(output: &Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat()
 }
 
-/// Commands that act on recordings, of the second user.
+/// Runs commands that act on recordings as the second user.
 fn commands_of_the_second(machine: &Machine, areas: &Path) {
     let pid = first_pid(areas);
     for target in [None, Some(areas)] {
@@ -131,7 +131,7 @@ fn commands_of_the_second(machine: &Machine, areas: &Path) {
     assert!(!Path::new("/tmp/taken").exists());
 }
 
-/// The number of a program that has an area there.
+/// Returns the process id of a program that has an area there.
 fn first_pid(areas: &Path) -> String {
     let names = fs::read_dir(areas).expect("areas").flatten().map(|entry| entry.file_name());
     let area =
@@ -173,7 +173,7 @@ fn areas_where_everybody_may_look_are_still_their_users_alone() {
     ends_whole(&machine, recorder, "out", 2000);
 }
 
-/// Names that were taken; given back at the end.
+/// Names taken by the second user, removed on drop.
 struct Taken(Vec<PathBuf>);
 
 impl Drop for Taken {
@@ -182,7 +182,7 @@ impl Drop for Taken {
     }
 }
 
-/// The second user takes all names that can be guessed of what `lat` of the first makes.
+/// The second user takes every predictable name that `lat` of the first user would use.
 fn take_names(machine: &Machine) -> Taken {
     let uid = machine.first;
     let numbered = |stem: &str| {
@@ -191,7 +191,7 @@ fn take_names(machine: &Machine) -> Taken {
     };
     let stems = ["/dev/shm/lateralis", "/tmp/lateralis", "/tmp/lateralis-cache"];
     let names: Vec<_> = stems.iter().flat_map(|stem| numbered(&format!("{stem}-{uid}"))).collect();
-    // More of the same kind, so that who looks through them has something to do.
+    // Many more of the same kind, so that a search through them takes time.
     let more = ["/dev/shm", "/tmp"].iter().flat_map(|folder| {
         (0..2000)
             .map(move |number| PathBuf::from(format!("{folder}/lateralis-{uid}-{number:016x}")))
@@ -201,7 +201,7 @@ fn take_names(machine: &Machine) -> Taken {
     Taken(all)
 }
 
-/// A folder like `/tmp`.
+/// Makes a folder like `/tmp`.
 fn folder_for_all(machine: &Machine, name: &str) -> PathBuf {
     let folder = machine.place.0.join(name);
     fs::create_dir(&folder).expect("a folder for all");
@@ -216,7 +216,7 @@ fn names_that_another_user_has_taken_stop_and_delay_nothing() {
     let runtime = folder_for_all(&machine, "runtime");
     second(|| fs::create_dir(runtime.join("lateralis")).expect("a name"));
     let began = Instant::now();
-    // No home, hence no cache of its own either.
+    // No home folder, and therefore no cache either.
     let nowhere = [("HOME", Path::new("")), ("XDG_RUNTIME_DIR", &*runtime)];
     let begun = begin(&machine, &["record", "-o", "out"], &nowhere);
     let Some((mut recorder, mut output)) = begun else { return };
@@ -236,7 +236,7 @@ fn names_that_another_user_has_taken_stop_and_delay_nothing() {
     let (status, said) = recorder.wait();
     assert_eq!(status, Some(0), "{said}");
     assert_eq!(machine.report("out")["events"]["server:REQUEST"], 2000);
-    // A program that nobody prepared: its library must lie where others cannot put another.
+    // An uninstrumented program: its library must be in a folder in which other users cannot replace it.
     let words = ["record", "-q", "--with", "io", "-o", "io", "--", "cat", "/etc/passwd"];
     let with = machine.lat(machine.first, &words).envs(nowhere).output().expect("lat");
     assert!(with.status.success(), "{}", text(&with));

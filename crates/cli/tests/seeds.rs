@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What Genode, Barrelfish and pcapng of several sections look like to a user of `lat`.
+//! Genode, Barrelfish, and pcapng with several sections, from the command line.
 
 use crate::place;
 
@@ -11,7 +11,7 @@ use place::Place;
 use place::genode::{checkpoint, event};
 use serde_json::Value;
 
-/// The events of a trace, each as `lat convert` writes it in a line of JSON.
+/// Returns the events of a trace, as lines of JSON from `lat convert`.
 fn events(place: &Place, trace: &str, options: &[&str]) -> Vec<Value> {
     let mut arguments = vec!["convert", trace, "-o", "events.jsonl", "--force"];
     arguments.extend(options);
@@ -29,7 +29,7 @@ fn text<'e>(event: &'e Value, name: &str) -> &'e str {
     event[name].as_str().unwrap_or("")
 }
 
-/// Two components, one of which calls the other.
+/// Two components; one calls the other.
 fn genode_tree(place: &Place, run: &str) {
     let router = [
         event(1, 110, b"alloc\0"),
@@ -74,7 +74,7 @@ fn a_tree_of_genode_has_calls_and_checkpoints_of_its_components() {
     assert_eq!(seen, expected);
 }
 
-/// Genode's analyses for Trace Compass, where they are.
+/// Returns Genode's analyses for Trace Compass, if available.
 fn genode_analysis(name: &str) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/genode");
     let path = folder.join(name);
@@ -189,13 +189,12 @@ fn what_sel4_counted_is_utilisation() {
     let cells: Vec<_> = line.split_whitespace().collect();
     let expected = ["worker", "3000", "75.0", "%", "20.0", "%", "45", "12", "250"];
     assert_eq!(cells, expected, "{page}");
-    // Other traces have none.
+    // Other traces have no such section.
     genode_tree(&place, "run");
     assert!(place.json(&["stats", "run", "--json"])["counted"].is_null());
 }
 
-/// Core 1 is 505 cycles ahead of core 0; Barrelfish prints its negative offset 2^63 too
-/// large.
+/// Core 1 is 505 cycles ahead of core 0; Barrelfish prints its negative offset too large by 2^63.
 const DUMP: &str = "\
 # Start 1000 Duration 0 Stop 18446744073709551615
 # Min_timestamp 1000
@@ -239,14 +238,14 @@ fn block(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
     out.extend_from_slice(&length);
 }
 
-/// A section as Genode's recorder begins one each period: interfaces in any order.
+/// A section as written by Genode's recorder for each period: interfaces in any order.
 fn section(out: &mut Vec<u8>, names: [&str; 2], packets: &[(u32, u32)]) {
     let mut head = 0x1a2b_3c4du32.to_le_bytes().to_vec();
     head.extend_from_slice(&[1, 0, 0, 0]);
     head.extend_from_slice(&u64::MAX.to_le_bytes());
     block(out, 0x0a0d_0d0a, &head);
     for name in names {
-        // Ethernet, 1600 bytes at most, option 2: its name.
+        // Ethernet, at most 1600 bytes; option 2 is its name.
         let mut body = [1, 0, 0, 0].to_vec();
         body.extend_from_slice(&1600u32.to_le_bytes());
         body.extend_from_slice(&[2, 0, name.len() as u8, 0]);
@@ -260,7 +259,7 @@ fn section(out: &mut Vec<u8>, names: [&str; 2], packets: &[(u32, u32)]) {
     }
 }
 
-/// Two periods of Genode's recorder: interfaces in another order in the second.
+/// Two periods of Genode's recorder; the interfaces have another order in the second.
 fn two_sections() -> Vec<u8> {
     let mut bytes = Vec::new();
     section(&mut bytes, ["nic_in", "nic_out"], &[(0, 1), (1, 2)]);
@@ -283,7 +282,7 @@ fn interfaces_of_each_section_of_pcapng_have_their_own_names() {
     assert_eq!(seen, expected.map(|(time, name)| (time, name.to_owned())));
 }
 
-/// Converts a trace; the exit code, and what was said.
+/// Converts a trace; returns the exit code and the error output.
 fn convert(place: &Place, from: &[&str], to: &str, out: &str) -> (Option<i32>, String) {
     let arguments = [&["convert", "--to", to, "-o", out, "--force"], from].concat();
     let output = place.lat(&arguments);
@@ -291,7 +290,7 @@ fn convert(place: &Place, from: &[&str], to: &str, out: &str) -> (Option<i32>, S
     (output.status.code(), String::from_utf8(said).unwrap())
 }
 
-/// Lines that another program prints; `None` where it is not here.
+/// Returns the output lines of another program; `None` if it is not installed.
 fn lines_of(place: &Place, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
     let Ok(output) = Command::new(program).args(arguments).current_dir(&place.0).output() else {
         println!("SKIPPED: no {program} here");
@@ -303,7 +302,7 @@ fn lines_of(place: &Place, program: &str, arguments: &[&str]) -> Option<Vec<Stri
     Some(text.lines().map(str::to_owned).collect())
 }
 
-/// Benchmarks as sel4bench prints them, and a log of tracepoints of a 64-bit kernel.
+/// Benchmarks in the format of sel4bench, and a log of tracepoints of a 64-bit kernel.
 const BENCHMARKS: &str = r#"[{"Benchmark": "ipc", "Results": [{"Function": "call", "Min": 1,
     "Max": 3, "Mean": 2.5, "Samples": 2, "Raw results": [1, 3]}]}]"#;
 
@@ -333,7 +332,7 @@ fn each_seed_is_written_as_ctf_that_babeltrace_reads() {
         if let Some(lines) = lines_of(&place, "babeltrace2", &["out"]) {
             assert_eq!(lines.len(), count, "{from:?}: {lines:?}");
         }
-        // The same events come back, whatever version it was.
+        // Converted back, the events are the same, whichever version was used.
         let first = place.lat(&["print", "out"]).stdout;
         assert_eq!(convert(&place, from, "ctf2", "out2").0, Some(0), "{from:?}");
         let second = place.lat(&["print", "out2"]).stdout;
@@ -342,7 +341,7 @@ fn each_seed_is_written_as_ctf_that_babeltrace_reads() {
     }
 }
 
-/// Header, offsets of cores and names of applications lie in the environment.
+/// The environment contains header, core offsets and application names.
 #[test]
 fn a_dump_of_barrelfish_comes_back_from_both_versions_of_ctf() {
     let place = Place::new();
@@ -352,7 +351,7 @@ fn a_dump_of_barrelfish_comes_back_from_both_versions_of_ctf() {
         lines.sort();
         lines
     };
-    // The negative offset is written as what it is.
+    // The negative offset is written correctly.
     let expected = sorted(&DUMP.replace("9223372036854775303", "-505"));
     for version in ["ctf", "ctf2"] {
         assert_eq!(convert(&place, &["dump"], version, "between").0, Some(0));
@@ -381,7 +380,7 @@ fn packets_come_back_from_ctf_and_other_tools_name_their_interfaces() {
     }
 }
 
-/// What cannot be read is told, with exit code 1, and the rest is there.
+/// Unreadable parts are reported, with exit code 1, and the rest is read.
 #[test]
 fn bad_parts_of_the_seeds_are_told() {
     let place = Place::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What comes over a serial line, from the C sender (`tracer/c/ports/serial_checks.py` has the damaged
+//! Data received over a serial line from the C sender (`tracer/c/ports/serial_checks.py` covers damaged
 //! lines, images and readers).
 
 use crate::place::Place;
@@ -9,10 +9,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Events of a packet of the sender.
+/// Number of events in a packet of the sender.
 const EVENTS: u64 = 13;
 
-/// The sender, on this machine; `None`, said aloud, where there is no compiler.
+/// Compiles the sender for this machine; prints a message and returns `None` if there is no compiler.
 fn sender(place: &Place) -> Option<PathBuf> {
     if Command::new("cc").arg("--version").output().is_err() {
         eprintln!("SKIPPED: no C compiler here");

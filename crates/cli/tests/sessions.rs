@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Processes recorded apart and read together: what one sends and the other receives is one
-//! message, if their clocks are one, and is not, if nothing relates them.
+//! Processes recorded separately and read together: a send of one and the receive of the other are a single
+//! message if their clocks are the same, and are not if their clocks are unrelated.
 
 use crate::place;
 
@@ -43,7 +43,7 @@ fn messages(place: &Place, traces: &[&str]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// Writes what a recorder on another machine would have written of its clock.
+/// Changes the clock in the metadata to that of a recorder on another machine.
 fn change_metadata(place: &Place, recording: &str, changes: &[(&str, &str)]) {
     let path = place.0.join(recording).join("ctf/metadata");
     let mut text = fs::read_to_string(&path).expect("metadata as text");
@@ -55,7 +55,7 @@ fn change_metadata(place: &Place, recording: &str, changes: &[(&str, &str)]) {
     fs::write(&path, text).expect("metadata");
 }
 
-/// The same of the clock's description, behind what else has such a line.
+/// Like [`change_metadata`], for the description of the clock, which follows other places with such a line.
 fn change_clock(place: &Place, recording: &str, from: &str, to: &str) {
     let path = place.0.join(recording).join("ctf/metadata");
     let text = fs::read_to_string(&path).expect("metadata as text");
@@ -102,7 +102,7 @@ fn a_latency_between_two_clocks_has_their_error() {
     let page = place.lat(&["stats", "shop", "desk", "--section", "messages"]);
     assert!(!String::from_utf8(page.stdout).expect("UTF-8").contains('±'));
 
-    // Another counter of the same machine; both say how well they know the date.
+    // Another counter of the same machine; both state their date error.
     let uuid = "    uuid = \"01234567-89ab-4def-8123-456789abcdef\";";
     change_clock(&place, "desk", "uuid = ", uuid);
     for (recording, ticks) in [("shop", 1), ("desk", 1)] {
@@ -111,7 +111,7 @@ fn a_latency_between_two_clocks_has_their_error() {
     let near = order(&place, &["shop", "desk"]);
     let error = near["clock_error_ns"].as_u64().expect("a bound");
     assert!((1..=4).contains(&error), "{near}");
-    // What is longer than the error is as it is recorded, with the error beside it.
+    // A latency longer than the error is unchanged, with the error beside it.
     assert_eq!(near["not_exact"], serde_json::json!({}), "{near}");
     assert_eq!(near["slowest"]["clock_error_ns"], error);
     let page = place.lat(&["stats", "shop", "desk", "--section", "messages"]);
@@ -143,7 +143,7 @@ fn recordings_that_nothing_relates_are_kept_apart_and_that_is_said() {
         let output = place.lat(&[&["stats"], traces].concat());
         String::from_utf8(output.stderr).expect("UTF-8")
     };
-    // Another counter, on a machine of another name: the date is all they share.
+    // Another counter, on a machine with another name: only the date relates them.
     let uuid = "    uuid = \"01234567-89ab-4def-8123-456789abcdef\";";
     let clock = [("hostname = ", "    hostname = \"there\";")];
     change_metadata(&place, "desk", &clock);
@@ -162,7 +162,7 @@ fn recordings_that_nothing_relates_are_kept_apart_and_that_is_said() {
     let said = stderr(&["shop", "desk"]);
     assert!(said.starts_with("warning: desk: only the date relates"), "{said}");
 
-    // No date: they are apart, each with what it has.
+    // Without a date they stay separate, each with its own events.
     change_clock(&place, "desk", "absolute = ", "    absolute = FALSE;");
     let said = stderr(&["shop", "desk"]);
     assert!(said.starts_with("warning: desk: its clock is not related to that of shop"), "{said}");
@@ -183,7 +183,7 @@ fn recordings_that_nothing_relates_are_kept_apart_and_that_is_said() {
     assert!(rows.iter().all(|row| row["status"] != "complete"));
 }
 
-/// A trace of two streams, each by a clock of its own: spans begin in one and end in the other 50 µs
+/// Writes a trace of two streams, each with its own clock. Spans begin in one and end in the other 50 µs
 /// later, and so do messages.
 fn two_clocks(place: &Place, name: &str, uids: [&str; 2], more: &Value) {
     let number = |length: u32, role: Option<&str>| {
@@ -270,7 +270,7 @@ fn clocks_of_one_trace_may_be_apart_as_those_of_two() {
     const ONE: &str = "11111111-2222-4333-8444-555555555555";
     const TWO: &str = "21111111-2222-4333-8444-555555555555";
     let (none, some) = (json!({}), json!({ "precision": 30_000 }));
-    // What is known of how far they are apart, and the qualities of 50 µs.
+    // Bound on the offset of the clocks, and quality of the 50 µs.
     for (name, uids, more, error, quality) in [
         ("same", [ONE, ONE], &none, json!(0), "exact"),
         ("unknown", [ONE, TWO], &none, Value::Null, "unknown"),

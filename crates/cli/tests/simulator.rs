@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs in a simulated machine: what `lat flow` says of them.
+//! Programs in a simulated machine, analysed by `lat flow`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::place::Place;
 use lateralis_simulator::linux::{Job, Kernel, Machine, Qemu, Report};
 use lateralis_simulator::packets::Packets;
 
-/// One machine at a time: each has half a gigabyte of memory.
+/// Only one machine at a time: each has half a gigabyte of memory.
 static ONE: Mutex<()> = Mutex::new(());
 
 fn usable() -> bool {
@@ -28,7 +28,7 @@ fn usable() -> bool {
     true
 }
 
-/// With the user's cache, where the kernel is.
+/// Uses the user's cache, which contains the kernel.
 fn record(place: &Place, words: &[&str]) -> Command {
     let mut lat = Command::new(env!("CARGO_BIN_EXE_lat"));
     lat.args(["record", "--sim"]).args(words).current_dir(&place.0).stdin(Stdio::null());
@@ -80,7 +80,7 @@ fn functions_of_a_program_have_the_instructions_that_they_executed() {
     let count = told.split_once("recorded  ").and_then(|(_, rest)| rest.split_once(" instr"));
     let count = count.expect("a count").0.replace(' ', "");
     assert_eq!(lines.to_string(), count);
-    // Elsewhere, and without the program.
+    // The recording is moved, and the program removed.
     fs::remove_file(place.0.join("program")).expect("it was there");
     fs::rename(place.0.join("r"), place.0.join("moved")).expect("renamed");
     let again = place.lat(&["flow", "dump", "moved/perf.data"]);
@@ -112,13 +112,13 @@ fn programs_of_programs_and_scripts_are_all_there() {
     let stacks = place.json(&["flow", "stacks", "r/perf.data", "--json"]);
     let names = stacks.to_string();
     assert!(names.contains("/wc\"") && names.contains("/cat\"") && names.contains("/dash\""));
-    // Also what a process executed before it became another program.
+    // Includes instructions that a process executed before its exec.
     let dump = place.lat(&["flow", "dump", "--show", "events", "r/perf.data"]);
     assert!(dump.status.success(), "{}", text(&dump.stderr));
 }
 
-/// Two programs and their children take turns on two processors, with a buffer for each processor. @return
-/// what the plugin listed.
+/// Two programs and their children alternate on two CPUs, with a buffer for each CPU. Returns the report,
+/// with the plugin's list.
 fn recorded_by_processor(place: &Place, kernel: bool) -> Report {
     let script = "#!/bin/sh\n(i=0; while [ $i -lt 8 ]; do cat script; i=$((i+1)); done) | wc -c &\n\
                   md5sum script | tr -d a &\nwait\n";
@@ -142,19 +142,19 @@ fn recorded_by_processor(place: &Place, kernel: bool) -> Report {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let machine = Machine::prepare(job, &mut |_| ()).expect("all that is needed is there");
     let report = machine.run(&mut |_| Ok(())).expect("it runs");
-    // With the kernel, a process that becomes another program changes its page tables on the way.
+    // With the kernel, the page tables change during an exec.
     assert!(kernel || report.odd.is_nothing(), "{:?}", report.odd);
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     report
 }
 
-/// Addresses of a program's own instructions by thread, as the plugin listed them
+/// Returns the addresses of a program's own instructions by thread, as listed by the plugin
 /// (`crates/simulator/c/protocol.h`).
 fn truth(report: &Report) -> BTreeMap<u32, Vec<u64>> {
     const THREAD: u64 = 0x7ffe;
     const UNDONE: u64 = 0x7ffd;
     let mut all: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    // An instruction that did not retire was of the kernel or not.
+    // An instruction that did not retire may belong to the kernel.
     let mut tid = 0;
     for word in report.truth.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)) {
         match word >> 48 {
@@ -167,7 +167,7 @@ fn truth(report: &Report) -> BTreeMap<u32, Vec<u64>> {
     all
 }
 
-/// The same as the table has them, and its gaps by cause.
+/// Returns the same from the table, and its gaps by cause.
 fn by_table(place: &Place, report: &Report) -> (BTreeMap<u32, Vec<u64>>, Vec<String>) {
     let mut options = Vec::new();
     for (address, path) in &report.kernel_code {
@@ -209,15 +209,15 @@ fn threads_that_take_turns_on_processors_have_their_own_instructions() {
             let first = expected.iter().zip(&found[tid]).position(|(one, other)| one != other);
             assert_eq!((found[tid].len(), first), (expected.len(), None), "thread {tid}");
         }
-        // Between threads of which nothing but the time says which one runs, the kernel may be of either.
+        // Between threads that only the time distinguishes, kernel code may belong to either.
         let is_known = |cause: &String| kernel && cause == "which thread ran is not known";
         assert!(gaps.iter().all(is_known), "{gaps:?}");
-        // A copy has the packets, and beside them the code.
+        // A copy contains the packets, and the code beside them.
         let converted = place.lat(&["convert", "r/perf.data", "-o", "copy.ctf"]);
         assert!(converted.status.success(), "{}", text(&converted.stderr));
         fs::create_dir(place.0.join("empty")).expect("a folder");
         let rows = |of: &str, more: &[&str]| {
-            // Names of functions may be in debug files of this machine.
+            // Function names may come from debug files of this machine.
             let columns = ["ts", "cpu", "tid", "address", "instructions", "ends"];
             let columns = columns.iter().flat_map(|column| ["--column", column]);
             let words = ["table", of, "--name", "flow_blocks"].into_iter().chain(columns);
@@ -279,12 +279,12 @@ fn system_calls_execute_the_same_instructions_each_time() {
     let getppid = &calls["instructions"]["getppid"];
     assert_eq!(getppid["count"], 20, "{calls}");
     let sorted = getppid["sorted"].as_array().expect("instructions of each");
-    // Without an interrupt in between they do the same.
+    // Without an interrupt between, they execute the same instructions.
     let of_median = sorted.iter().filter(|count| **count == getppid["p50"]).count();
     assert!(of_median >= 15, "{getppid}");
 }
 
-/// Starts a program that never ends, and waits until it prints.
+/// Starts an endless program, and waits until it prints.
 fn endless(place: &Place) -> std::process::Child {
     let mut lat = record(place, &["-o", "r", "--", "sh", "-c", "echo begun; while :; do :; done"]);
     let mut lat = lat.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("lat");
@@ -292,12 +292,12 @@ fn endless(place: &Place) -> std::process::Child {
     let stdout = lat.stdout.as_mut().expect("a pipe");
     std::io::Read::read_exact(stdout, &mut line).expect("the program prints");
     assert_eq!(&line, b"begun\n");
-    // It executes some more.
+    // The program executes for two more seconds.
     thread::sleep(Duration::from_secs(2));
     lat
 }
 
-/// Processes that a process has started.
+/// Returns the children of a process.
 fn children(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let text = fs::read_to_string(path).unwrap_or_default();
@@ -356,7 +356,7 @@ fn what_cannot_run_is_refused_before_a_machine_is_started() {
     refused(&mut record(&place, &["-o", "r", "--", "no-such-program"]), "check the name");
     refused(&mut record(&place, &["-o", "r", "--sim-file", "/no/such", "--", "ls"]), "/no/such");
     refused(&mut record(&place, &["-o", "r", "--sim-cpus", "0", "--", "ls"]), "give 1 to 16");
-    // An ELF file of 32 bits.
+    // A 32-bit ELF file.
     let mut elf = [0; 64];
     elf[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', 1, 1, 1]);
     let path: &Path = &place.0.join("old");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of one nanosecond in different streams have no order of their own: whichever stream a reader takes
-//! first, each consumer gives one answer, and what it calls exact is what happened.
+//! Events of different streams in the same nanosecond have no defined order: whichever stream a reader visits
+//! first, each consumer gives the same result, and exact results are true.
 //!
-//! The oracle knows the order in which everything happened; the trace has it only within each stream,
-//! and most events share their time with others.
+//! The oracle knows the order in which everything happened. The trace has it only within each stream, and
+//! most events share their time with others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::view::client::Viewer;
 use crate::view::threads;
 
-/// Classes of events: their names, what they mean, their fields.
+/// Event classes: name, meaning, fields.
 const CLASSES: [(&str, &str, &[&str]); 11] = [
     ("sched_switch", "", &["prev_tid", "prev_state", "next_tid"]),
     ("sched_waking", "", &["tid", "target_cpu", "common_flags"]),
@@ -43,7 +43,7 @@ const UNLOCK: usize = 10;
 
 const CPUS: usize = 3;
 const THREADS: u32 = 5;
-/// In which file the events of each processor are.
+/// File of the events of each CPU.
 const ORDERS: [[usize; CPUS]; 6] =
     [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
@@ -52,7 +52,7 @@ struct Event {
     class: usize,
     time: u64,
     cpu: usize,
-    /// Who had the processor.
+    /// The running thread.
     tid: u32,
     fields: [u64; 3],
 }
@@ -72,7 +72,7 @@ impl Random {
     }
 }
 
-/// What is true of a thread.
+/// True state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Sleeping,
@@ -80,13 +80,13 @@ enum Doing {
     Running,
 }
 
-/// What happened, in its order.
+/// Generates the events in their true order.
 fn happened(random: &mut Random) -> Vec<Event> {
     let mut all = Vec::new();
     let mut time = 1000;
     let mut on = [0_u32; CPUS];
     let mut doing = [Doing::Ready; THREADS as usize + 1];
-    // Wake-ups whose other end is to come: thread and processor.
+    // Wakeups whose second event is still to come: thread and CPU.
     let mut pending: Vec<(u32, usize)> = Vec::new();
     let mut open: Vec<u64> = Vec::new();
     let mut locks = [0_u32; THREADS as usize + 1];
@@ -173,7 +173,7 @@ fn happened(random: &mut Random) -> Vec<Event> {
     all
 }
 
-/// Writes the trace, with the events of each processor in the file that this names.
+/// Writes the trace, with the events of each CPU in the file given by `order`.
 fn write(place: &Place, name: &str, all: &[Event], order: [usize; CPUS]) {
     let folder = place.0.join(name);
     fs::create_dir(&folder).expect("a new folder");
@@ -209,25 +209,25 @@ fn write(place: &Place, name: &str, all: &[Event], order: [usize; CPUS]) {
     }
 }
 
-/// What is said of something, its key, its begin and end.
+/// Name, key, begin and end of a result.
 type Row = (String, u64, u64, u64);
 
-/// What is true.
+/// The true results.
 #[derive(Debug, Default)]
 struct Truth {
-    /// States of threads that have a length, by thread.
+    /// States of threads with a length greater than zero, by thread.
     states: Vec<Row>,
-    /// Who woke each thread: the wakee, when, the waker.
+    /// Wakeups: woken thread, time, waker.
     wakes: BTreeSet<(u64, u64, u64)>,
-    /// Spans with their key, or their thread.
+    /// Spans by key, or by thread.
     spans: Vec<Row>,
     /// Messages with a key.
     messages: Vec<Row>,
-    /// Times of the messages without one.
+    /// Latencies of the messages without a key.
     fifo: Vec<u64>,
 }
 
-/// Follows all events in the order in which they happened.
+/// Computes the true results by visiting all events in their true order.
 fn truth(all: &[Event]) -> Truth {
     let mut truth = Truth::default();
     let mut now: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
@@ -272,10 +272,10 @@ fn truth(all: &[Event]) -> Truth {
     truth
 }
 
-/// Spans by looking at all that is open at each end. Of those open, an end prefers what began before
-/// its time, or before it on its CPU; of these, what its own thread began, and of these the last. An end to
-/// which nothing began waits for a begin of its time on another CPU. Events of one time have the order of
-/// CPUs.
+/// Finds spans by examining everything that is open at each end. An end prefers spans that began at an
+/// earlier time, or earlier on its CPU; of these, those of its own thread; and of these, the last one. An end
+/// without such a begin waits for a begin of the same time on another CPU. Events of equal time have the
+/// order of their CPUs.
 fn spans(all: &[Event]) -> Vec<Row> {
     let mut all = all.to_vec();
     all.sort_by_key(|event| (event.time, event.cpu));
@@ -334,7 +334,7 @@ fn number(row: &ctf2::Row, name: &str) -> u64 {
     row[name].parse().unwrap_or_else(|_| panic!("{name} of {row:?}"))
 }
 
-/// All exact rows are among the true ones; how many true ones there are for each exact one, in percent.
+/// Checks that all exact rows are true. Returns the number of exact rows as a percentage of the true ones.
 fn check_exact(exact: &[Row], truth: &[Row], what: &str) -> usize {
     let mut left: BTreeMap<&Row, usize> = BTreeMap::new();
     truth.iter().for_each(|row| *left.entry(row).or_default() += 1);
@@ -346,14 +346,14 @@ fn check_exact(exact: &[Row], truth: &[Row], what: &str) -> usize {
     exact.len() * 100 / truth.len().max(1)
 }
 
-/// What each order of files says, in the same form; must be the same for all.
+/// Results for one order of files; they must be equal for all orders.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
     states: Vec<Row>,
     spans: Vec<Row>,
     messages: Vec<Row>,
     fifo: Vec<u64>,
-    /// Of statistics: threads, messages, spans.
+    /// Statistics of threads, messages, spans.
     stats: Vec<String>,
     script: Vec<Row>,
     view: Vec<u64>,
@@ -470,7 +470,7 @@ fn simultaneous_events_are_one_answer_whichever_stream_comes_first() {
     (0..seeds).for_each(check);
 }
 
-/// More ends of one time than there is room for come before their begins: these are not open until the end.
+/// More ends of the same time precede their begins than can be kept: these spans are not open until the end.
 #[test]
 fn more_ends_of_one_time_than_are_kept_make_no_span_longer_than_it_was() {
     const KEYS: u64 = 70_000;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat sql` finds and becomes `lat-sql`; what that answers is tested with it.
+//! `lat sql` finds `lat-sql` and executes it; the tests of `lat-sql` cover its results.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with a copy of `lat`, which therefore has no `lat-sql` beside it.
+/// Makes a folder with a copy of `lat`, which has no `lat-sql` beside it.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -15,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A program that says where it is and what it was given, and who started it, and ends with 7.
+/// Writes a program that prints its location, its arguments and its caller, and exits with status 7.
 fn say(folder: &Path, place: &str) {
     let path = folder.join(place);
     let lines = format!("echo {place}\nprintf '<%s>' \"$@\"\necho $LATERALIS_LAT >&2\nexit 7\n");
@@ -51,14 +51,14 @@ fn arguments_and_exit_code_pass_through() {
     assert_eq!(output.status.code(), Some(7));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(shown, "path/lat-sql\n<trace><-c><SELECT 'a b'><--json><--><-x>");
-    // It is told which `lat` to ask for what other commands say.
+    // The environment names the calling `lat`, which provides the tables of other commands.
     let own = folder.join("lat").canonicalize().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr).trim(), own.display().to_string());
-    // One beside `lat` comes before those on the PATH.
+    // A program beside `lat` precedes those on the PATH.
     say(&folder, "lat-sql");
     let output = lat(&folder, &["sql", "--help"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "lat-sql\n<--help>");
-    // What cannot be run is no program.
+    // A file that cannot be executed is ignored.
     fs::set_permissions(folder.join("lat-sql"), fs::Permissions::from_mode(0o644)).unwrap();
     let output = lat(&folder, &["sql"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "path/lat-sql\n<>");

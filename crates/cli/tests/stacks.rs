@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks of samples of programs whose paths of calls are known: C++, functions that were inlined, code that
-//! was made while the program ran; beside `perf report` of the same samples, `addr2line` of the same
-//! addresses; and `lat diff` of two of them.
+//! Stacks of samples of programs with known call paths: C++, inlined functions, code generated at run time.
+//! Compared with `perf report` of the same samples, `addr2line` of the same addresses; also `lat diff` of two
+//! recordings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,7 +42,7 @@ int main() {
 }
 "#;
 
-/// Two functions that count down, made at run time: `dec rdi; jnz; ret` [SDM volume 2], a page apart.
+/// Two countdown functions generated at run time: `dec rdi; jnz; ret` [SDM volume 2], one page apart.
 const JIT: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -73,8 +73,8 @@ int main(void) {
 }
 "#;
 
-/// Three functions, the first and the last at the same address one after the other, as a just-in-time
-/// compiler writes them down: `push rbp; mov rbp, rsp; dec rdi; jnz; pop rbp; ret` [SDM volume 2].
+/// Three functions in the format of a just-in-time compiler's dump; the first and the last have the same
+/// address, one after the other: `push rbp; mov rbp, rsp; dec rdi; jnz; pop rbp; ret` [SDM volume 2].
 const JITDUMP: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -121,7 +121,7 @@ int main(void) {
 }
 "#;
 
-/// What a program says of itself: a name and a number in each line.
+/// Parses the output of a program: a name and a number in each line.
 fn said(output: &[u8]) -> BTreeMap<String, u64> {
     let text = String::from_utf8_lossy(output).into_owned();
     let line = |line: &str| {
@@ -131,7 +131,7 @@ fn said(output: &[u8]) -> BTreeMap<String, u64> {
     text.lines().filter_map(line).collect()
 }
 
-/// Samples by the name of the function alone.
+/// Counts samples by the function in which they were taken.
 fn alone(stacks: &Value) -> BTreeMap<String, u64> {
     let functions = stacks["functions"].as_array().expect("functions");
     let mut found = BTreeMap::new();
@@ -144,7 +144,8 @@ fn alone(stacks: &Value) -> BTreeMap<String, u64> {
     found
 }
 
-/// Shares of those that the program measured, within five times what chance makes of so many samples.
+/// Compares the shares with those measured by the program, within five standard deviations for this number of
+/// samples.
 fn check(truth: &BTreeMap<String, u64>, found: &BTreeMap<String, u64>) {
     let of = |name: &String| found.get(name).copied().unwrap_or(0);
     let (all, samples): (u64, u64) = (truth.values().sum(), truth.keys().map(of).sum());
@@ -160,7 +161,7 @@ fn check(truth: &BTreeMap<String, u64>, found: &BTreeMap<String, u64>) {
     }
 }
 
-/// Samples by function as `perf report` has them.
+/// Counts samples by function, from `perf report`.
 fn by_perf(place: &Place, file: &str) -> BTreeMap<String, u64> {
     let mut perf = Command::new("perf");
     perf.args(["report", "-i", file, "--stdio", "--no-children", "-g", "none", "--no-inline"]);
@@ -179,7 +180,7 @@ fn by_perf(place: &Place, file: &str) -> BTreeMap<String, u64> {
     found
 }
 
-/// The same samples by both, where perf can take any.
+/// Compares the same samples in both tools, if perf can sample here.
 fn equal_to_perf(place: &Place, program: &str, names: &[&str]) {
     if !is_there("perf") {
         return;
@@ -192,7 +193,7 @@ fn equal_to_perf(place: &Place, program: &str, names: &[&str]) {
         println!("SKIPPED: perf record: {}", String::from_utf8_lossy(&output.stderr));
         return;
     }
-    // perf makes files of code that was made while the program ran, and a second recording that maps them.
+    // perf writes files for code generated at run time, and a second recording that maps them.
     let mut perf = Command::new("perf");
     perf.args(["inject", "--jit", "-i", "p.data", "-o", "injected.data"]).current_dir(&place.0);
     let output_of_inject = perf.output().expect("perf");
@@ -223,7 +224,7 @@ fn functions_of_cpp_and_inlined_ones_have_their_shares_and_names() {
     let Some(output) = recorded(&place, &["-o", "r", "--", "./p"]) else { return };
     let stacks = place.json(&["flow", "stacks", "r", "--json"]);
     check(&said(&output.stdout), &alone(&stacks));
-    // What was inlined counts as part of what holds it, where that is asked for.
+    // With --no-inline, inlined functions count as part of the containing function.
     let whole = alone(&place.json(&["flow", "stacks", "r", "--json", "--no-inline"]));
     assert!(
         whole.contains_key("shop::fill") && !whole.contains_key("shop::Cart::add"),
@@ -268,7 +269,7 @@ fn lines_and_inlined_functions_are_those_of_addr2line() {
     if recorded(&place, &["-o", "r", "--", "./p"]).is_none() {
         return;
     }
-    // By sample, from the outermost in: function and line.
+    // Function and line of each frame by sample, outermost first.
     let output = place.lat(&["table", "r", "--name", "stack_frames"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut rows = text.lines().map(|row| row.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -280,7 +281,7 @@ fn lines_and_inlined_functions_are_those_of_addr2line() {
         let frame = (row[function].clone(), row[number].clone());
         stacks.entry(row[sample].parse().expect("a number")).or_default().push(frame);
     }
-    // What was interrupted, by addr2line: the innermost first.
+    // The interrupted frames by addr2line, innermost first.
     let printed = place.lat(&["print", "--format", "json", "r", "--event", "perf:cpu_clock"]);
     let mut compared = 0;
     for (nth, line) in String::from_utf8_lossy(&printed.stdout).lines().enumerate() {
@@ -298,7 +299,7 @@ fn lines_and_inlined_functions_are_those_of_addr2line() {
             .chunks(2)
             .map(|of| {
                 let number = of[1].rsplit(':').next().unwrap_or("");
-                // ` (discriminator 3)` is no part of it.
+                // The suffix ` (discriminator 3)` is removed.
                 (of[0].to_owned(), number.split(' ').next().unwrap_or("").to_owned())
             })
             .collect();
@@ -328,7 +329,7 @@ fn a_function_that_became_slower_is_ranked_first_and_the_same_twice_is_no_differ
         r = r * 6364136223846793005 + 1442695040888963407;\n\
         unsigned long part = 50000 + (r >> 33) % 100000;\n\
         steady(9 * part); grows(GROWS * part); } }\n";
-    // Rounds of different lengths: equal ones may keep step with the samples.
+    // Rounds of different lengths, because equal ones could be synchronous with the samples.
     for (name, grows) in [("before", "3"), ("after", "12")] {
         let define = format!("-DGROWS={grows}");
         built(&place, program, name, &["-O1", "-g", "-fno-omit-frame-pointer", &define]);
@@ -343,15 +344,15 @@ fn a_function_that_became_slower_is_ranked_first_and_the_same_twice_is_no_differ
         let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         (output.status.code(), json)
     };
-    // Shares, not times: a machine that others use runs one recording twice as fast as the next. What
-    // stays as it is has a smaller share then: it is not worse.
+    // Shares instead of times: on a shared machine one recording may run twice as fast as the next. The share
+    // of the unchanged function decreases, so it is not worse.
     let (status, json) = compared(&["a", "c", "--shares", "--only-worse"]);
     assert_eq!(status, Some(1), "{json}");
     let first = &json["functions"]["differences"][0];
     assert_eq!(first["function"], "grows", "{json}");
     let samples = |side: &str| first[format!("{side}_samples")].as_f64().expect("a number");
-    // Four times the rounds. How long a round takes depends on where the linker put the loop: on some
-    // processors one is twice as fast as the other, and the share grows by 1.8 to 2.8 times.
+    // Four times the rounds. The duration of a round depends on the alignment of the loop: on some CPUs one
+    // is twice as fast as the other, and the share grows by a factor of 1.8 to 2.8.
     let times = samples("after") / samples("before");
     assert!((1.5..4.5).contains(&times), "{times}: {json}");
     let text = place.lat(&["diff", "a", "c", "--shares"]);
@@ -360,7 +361,7 @@ fn a_function_that_became_slower_is_ranked_first_and_the_same_twice_is_no_differ
     assert_eq!(json["functions"]["differences"], serde_json::json!([]), "{json}");
 }
 
-/// Judged by samples alone, as they are counted here and not by a clock.
+/// Uses only sample counts, generated here without a clock.
 #[test]
 fn a_function_with_four_times_the_samples_is_a_difference_and_the_other_is_none() {
     let place = Place::new();
@@ -392,7 +393,7 @@ fn a_function_with_four_times_the_samples_is_a_difference_and_the_other_is_none(
     assert_eq!(differences[0]["after_samples"], 400.0);
 }
 
-/// Recordings of profilers that name functions themselves: the example of "Trace Event Format", with weights.
+/// Recordings of profilers that contain function names: the example of "Trace Event Format", with weights.
 #[test]
 fn samples_that_name_their_functions_need_no_files() {
     let place = Place::new();

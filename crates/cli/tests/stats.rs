@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every figure of `lat stats` is computed again here, from the lines that `lat print` makes,
-//! the slow way: lists, no kernels.
+//! Every number of `lat stats` is computed again here from the lines of `lat print`, by brute force on lists.
 
 use crate::place;
 use crate::view::client::Viewer;
@@ -12,7 +11,7 @@ use std::process::Command;
 use place::Place;
 use serde_json::{Value, json};
 
-/// Four threads that take turns at a lock, some working long with it.
+/// Four threads that alternate at a lock; some hold it for long.
 const PROGRAM: &str = "
 import threading
 lock = threading.Lock()
@@ -36,7 +35,7 @@ fn time(line: &Value) -> i64 {
     line["time_ns"].as_i64().expect("a time")
 }
 
-/// The smallest that at least so many percent do not exceed.
+/// Returns the smallest value that at least this percentage of all values does not exceed.
 fn percentile(sorted: &[i64], percent: usize) -> i64 {
     let enough = |at: &&i64| {
         let not_above = sorted.iter().filter(|other| other <= at).count();
@@ -45,7 +44,7 @@ fn percentile(sorted: &[i64], percent: usize) -> i64 {
     *sorted.iter().find(enough).expect("there are some")
 }
 
-/// Checks count, sums, extremes, percentiles, and that all are exact.
+/// Checks count, sums, extremes and percentiles, and that all are exact.
 fn check(row: &Value, mut nanos: Vec<i64>, what: &str) {
     nanos.sort_unstable();
     let count = nanos.len() as i64;
@@ -70,7 +69,7 @@ fn named<'a>(rows: &'a Value, member: &str, name: &str) -> &'a Value {
     rows.find(|row| row[member] == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// A held lock: from, to, who began it.
+/// A held lock: begin, end, and thread of the begin.
 struct Held {
     begin: i64,
     nanos: i64,
@@ -155,7 +154,7 @@ fn locks_of_a_real_program_are_as_counted_by_hand() {
     }
     assert_eq!(spans["by_thread"].as_array().map(Vec::len), Some(threads.len()));
 
-    // The page says the same without a query.
+    // The text output has the same numbers without a query.
     let page = place.lat(&["stats", "r", "--section", "keys"]).stdout;
     let page = String::from_utf8(page).expect("UTF-8");
     let most = spans["by_key"][0]["key"].as_str().expect("a lock");
@@ -242,7 +241,8 @@ fn messages_states_and_levels_are_as_counted_by_hand() {
     assert!(chart.len() <= 1024 && chart.iter().any(|point| point[1] == most as f64));
 }
 
-/// A trace of LTTng that is not part of the project; `None`, said aloud, where it is not.
+/// Path of an LTTng trace that is not part of the project; prints a message and returns `None` if it is
+/// missing.
 fn kernel_trace() -> Option<String> {
     let shared = "../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis/kernel";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(shared);
@@ -272,7 +272,8 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
             of_cpu.iter().filter(|line| line["name"] == "sched_switch").collect();
         let number = |line: &Value, name: &str| line["fields"][name].as_i64().expect("a thread");
         let mut stretches = Vec::new();
-        // Who ran before the first switch, and how long whoever came last stayed, is not known.
+        // The thread before the first switch of a CPU, and the length of the run after its last switch, are
+        // unknown.
         let mut since = time(switches[0]);
         for (index, switch) in switches.iter().enumerate() {
             if index == 0 {
@@ -311,12 +312,12 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
         assert_eq!(row["schedules"], schedules, "{row}");
         let share = nanos as f64 / (end - begin) as f64;
         assert!((row["utilisation"].as_f64().expect("a share") - share).abs() < 1e-9);
-        // No tracer tells of every way into the kernel.
+        // No tracer records every entry into the kernel.
         let of_kernel = json!({ "kernel_ns": "lower_bound" });
         assert_eq!(row["not_exact"] == of_kernel, !is_open, "{row}");
     }
 
-    // Only what happened on one processor, in the second second.
+    // Only events on one CPU, in the second second.
     let window = ["--cpu", "1", "--from", "1s", "--until", "2s"];
     let stats = place.json(&[&["stats", trace, "--json"], &window[..]].concat());
     let chosen = lines(&place, trace, &window);
@@ -331,7 +332,7 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
     let Some(trace) = kernel_trace() else { return };
     let trace = trace.as_str();
     let place = Place::new();
-    // As kernels do that never tell of leaving idleness.
+    // Some kernels never record leaving the idle thread.
     place.lat(&["convert", trace, "-o", "out", "--where", "!(prev_tid == 0)"]);
     let stats = place.json(&["stats", "out", "--json"]);
     assert_eq!(stats["losses"], json!([]), "nobody has counted them");
@@ -353,7 +354,7 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
         torn_count += torn.len();
         partial.extend(torn.into_iter().flatten());
     }
-    // Why: nothing was lost, and yet another thread left than had come.
+    // The reason: nothing was lost, yet the thread that left is not the one that was running.
     assert_eq!(stats["contradictions"]["count"], torn_count);
     let first = stats["contradictions"]["first"].as_array().expect("a list");
     assert_eq!(first.len(), 100);
@@ -369,7 +370,8 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
         let quality = if is_partial { json!("lower_bound") } else { Value::Null };
         assert_eq!(thread["not_exact"]["running_ns"], quality, "{thread}");
     }
-    // Nor wake-ups: one of a thread that had left unseen looks needless.
+    // Wakeups are not exact either: if a thread left the CPU without a recorded switch, its wakeup appears
+    // needless.
     let wakeups = &stats["wakeups"];
     assert_eq!(wakeups["not_exact"]["needless"], "unknown", "{}", wakeups["needless"]);
     let rows = wakeups["latencies"].as_array().expect("latencies");
@@ -386,7 +388,7 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
     every_consumer_lists_contradictions(&place, &stats["contradictions"]);
 }
 
-/// Other consumers of the recording `out` list these contradictions as well.
+/// Checks that other consumers of the recording `out` list these contradictions, too.
 fn every_consumer_lists_contradictions(place: &Place, expected: &Value) {
     let count = expected["count"].as_u64().expect("a number");
     let info = place.json(&["info", "out", "--json"]);
@@ -422,8 +424,8 @@ fn every_consumer_lists_contradictions(place: &Place, expected: &Value) {
     assert_eq!(open["recordings"][0]["quality"], "exact");
 }
 
-/// Calls of the utilisation between requests: three before, five in the first interval, two between,
-/// seven in the second; a reset that nothing ends.
+/// Calls of the utilisation functions between requests: three requests before, five in the first interval,
+/// two between, seven in the second. The last reset has no finalize.
 const TRACKED: &str = r#"
     #include <lockio.h>
     #include <lat/utilisation.h>

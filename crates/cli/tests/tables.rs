@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat table` as people use it.
+//! `lat table` from the command line.
 
 use crate::place;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use place::Place;
 
-/// A trace that is text: 350 events of Barrelfish.
+/// A text trace: 350 events of Barrelfish.
 fn trace() -> Option<String> {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/barrelfish/atrace.trc");
@@ -76,7 +76,8 @@ fn what_is_wrong_is_said_with_what_there_is() {
     assert!(!place.0.join("x.foo").exists());
 }
 
-/// A recording made elsewhere: another machine, another boot, so many seconds ahead.
+/// Turns a recording into one of another machine: other host name, other boot, and a clock ahead by this
+/// number of seconds.
 fn made_elsewhere(place: &Place, from: &str, to: &str, ahead_s: i64) {
     let (from, to) = (place.0.join(from).join("ctf"), place.0.join(to).join("ctf"));
     fs::create_dir_all(&to).expect("a folder");
@@ -143,11 +144,11 @@ fn recordings_made_at_once_are_on_one_time_line() {
     assert_eq!(told("clock"), ["tsc", "tsc", "tsc"]);
     assert_eq!(told("clock_relation"), ["reference", "same", "epoch"]);
     assert_eq!(told("clock_error"), [0.into(), 0.into(), null]);
-    // Of one boot the zero of the counter is one moment.
+    // Within one boot, the origin of the counter is the same point in time.
     let zero = told("clock_offset");
     assert_eq!(zero[0], zero[1]);
 
-    // What is alone in a session keeps what its recorder measured; c is b, an hour ahead.
+    // A recording alone in its session keeps the values measured by its recorder; c is b, one hour ahead.
     let times = |rows: &[serde_json::Value], of: &str| -> Vec<i64> {
         let of = rows.iter().filter(|row| row["recording"] == of);
         of.map(|row| row["ts"].as_i64().expect("a time")).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What threads did with their time: beside what the kernel counted itself and what perf says.
+//! Thread states, compared with the kernel's own accounting and with perf.
 
 use crate::foreign::table;
 use crate::kernel::usable;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Programs that want the processors as well, gone at the end.
+/// Programs that compete for the CPUs, killed on drop.
 struct Burners(Vec<Child>);
 
 impl Burners {
@@ -40,8 +40,8 @@ fn number(row: &Value, name: &str) -> u64 {
 
 #[test]
 fn running_and_waiting_are_what_the_kernel_counted_of_a_thread() {
-    // At its end the program says what it has had: nanoseconds on a processor, nanoseconds of waiting for
-    // one, turns [Documentation/scheduler/sched-stats.rst]; before that it sleeps and is preempted.
+    // At its end the program prints its nanoseconds on a CPU, its nanoseconds waiting for one, and the number
+    // of runs [Documentation/scheduler/sched-stats.rst]. Before that it sleeps and is preempted.
     const PROGRAM: &str = "import os,time\nend=time.monotonic()+0.5\nwhile time.monotonic()<end: pass\n\
         for _ in range(20): time.sleep(0.002)\n\
         print(os.getpid(),open('/proc/self/schedstat').read(),flush=True)\nos._exit(0)";
@@ -61,14 +61,14 @@ fn running_and_waiting_are_what_the_kernel_counted_of_a_thread() {
     let rows = states(&place, "out");
     let row = rows.iter().find(|row| row["tid"] == tid).unwrap_or_else(|| panic!("{rows:?}"));
     let (running, waits) = (number(row, "running_ns"), number(row, "wait_ns"));
-    // What it did after it had looked, and what nobody saw, where some machines keep switches for themselves.
+    // Time after the program read its statistics, and unknown time on machines whose kernel omits switches.
     let more = 20_000_000;
     let unknown = number(row, "unknown_ns");
     assert!(running <= ran + more && waits <= waited + more, "{ran} {waited}: {row}");
     assert!(running + unknown + more >= ran, "{ran}: {row}");
     assert!(waits + unknown + more >= waited, "{waited}: {row}");
     assert!(unknown > 0 || waits >= waited * 9 / 10, "{waited}: {row}");
-    // It slept at least as long as it asked for, unless that is unknown.
+    // It slept at least as long as requested, except for unknown time.
     assert!(number(row, "sleeping_ns") + unknown >= 40_000_000, "{row}");
     assert!(row["ran_instead_tid"].is_u64() && row["longest_wait_cpu"].is_u64(), "{row}");
 }
@@ -103,14 +103,14 @@ fn threads_ran_as_long_as_perf_says() {
             milliseconds.insert(tid, ran);
         }
     }
-    // The last stretch of a thread that was gone by then perf gives to nobody.
+    // perf assigns the last run of a thread that has exited to no thread.
     let of_nobody = milliseconds.get(&-1).copied().unwrap_or(0.0);
     let (mut equal, mut rows_of_both) = (0, 0);
     for row in states(&place, "perf.data") {
         let Some(&ran) = milliseconds.get(&number(&row, "tid").cast_signed()) else { continue };
         rows_of_both += 1;
         let running = number(&row, "running_ns") as f64 / 1e6;
-        // perf rounds to a microsecond, and gives a thread what was before its processor's first switch.
+        // perf rounds to microseconds, and assigns the time before the first switch of a CPU to a thread.
         assert!(running <= ran + of_nobody + 0.002, "{ran} {of_nobody}: {row}");
         if row["not_exact"].as_object().is_some_and(serde_json::Map::is_empty) {
             assert!(running + 0.002 >= ran, "{ran}: {row}");
@@ -120,7 +120,7 @@ fn threads_ran_as_long_as_perf_says() {
     assert!(equal >= 5 && rows_of_both > equal, "{equal} of {rows_of_both}");
 }
 
-/// The table has each stretch that the statistics are sums of, and no two of a thread overlap.
+/// The table contains every interval that the statistics add up, and those of a thread do not overlap.
 #[test]
 fn stretches_of_the_table_add_up_to_the_statistics() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat top`: numbers of what happens now, beside what the program counts itself.
+//! `lat top`: live numbers, compared with the counts of the program itself.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::place::Place;
 
-/// Writes of one byte, and how many of them there were by then.
+/// Writes 300 single bytes, and prints their number at the end.
 const WRITER: &str = "import os, time\n\
     null = os.open('/dev/null', os.O_WRONLY)\n\
     for number in range(300):\n\
@@ -17,7 +17,8 @@ const WRITER: &str = "import os, time\n\
     \x20   time.sleep(0.005)\n\
     os.write(1, b'written 300\\n')\n";
 
-/// Python itself: what stands in the path may be a script that starts it, and writes as well.
+/// Returns the path of Python itself: the command on the PATH may be a script that starts it, and writes as
+/// well.
 fn python() -> Option<String> {
     let output = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     let path = output.ok().filter(|output| output.status.success());
@@ -69,7 +70,7 @@ fn numbers_grow_to_those_of_the_whole_program() {
     let looks = looks(&output.stdout);
     let counts: Vec<u64> = looks.iter().map(writes).collect();
     assert!(counts.is_sorted(), "{counts:?}");
-    // The program lasts 1.5 s at least; one more is of what it prints.
+    // The program runs for at least 1.5 s; one more write is that of its output.
     assert!(counts.len() >= 4 && counts[counts.len() / 2] < 300, "{counts:?}");
     assert_eq!(counts.last(), Some(&301), "{counts:?}");
     let last = looks.last().expect("a look");
@@ -98,7 +99,7 @@ fn what_is_longer_ago_is_not_counted_and_the_disk_is_bounded() {
         most_chunks = most_chunks.max(chunks.filter(|entry| is_chunk(&entry.file_name())).count());
     }
     assert!(child.wait().expect("an end").success());
-    // 3 are counted, 2 kept behind them, one written and one removed.
+    // 3 are counted, 2 are kept after them, one is being written and one removed.
     assert!((1..=7).contains(&most_chunks), "{most_chunks}");
     let most = counts.iter().max().copied().unwrap_or(0);
     assert!((1..300).contains(&most), "{counts:?}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat tracepoints`: the table, its JSON, and the example that measures the own cost.
+//! `lat tracepoints`: the table, its JSON, and the example that measures the cost of tracing.
 
 use crate::place;
 
@@ -11,7 +11,7 @@ use std::process::Command;
 use place::Place;
 use serde_json::{Value, json};
 
-/// What sel4utils prints: tracepoint 1 right inside tracepoint 0, and another.
+/// Output of sel4utils: tracepoint 1 directly inside tracepoint 0, and another one.
 const LOG: &str = "booting\n\
     tracepoint id = 1 \tduration = 4\n\
     tracepoint id = 0 \tduration = 22\n\
@@ -24,7 +24,7 @@ const LOG: &str = "booting\n\
 fn a_log_of_sel4_is_json_as_its_benchmarks_print_it() {
     let place = Place::new();
     fs::write(place.0.join("log"), LOG).unwrap();
-    // Written by hand, by the definitions of sel4bench.
+    // Written by hand after the definitions of sel4bench.
     let golden = json!([
         {"Benchmark": "tracepoint 0", "Results": [{
             "Min": 22, "Max": 28, "Mean": 25.0, "Stddev": 4.243, "Variance": 9.0, "Mode": 22.0,
@@ -41,7 +41,7 @@ fn a_log_of_sel4_is_json_as_its_benchmarks_print_it() {
     ]);
     let printed = place.json(&["tracepoints", "log", "--format", "sel4bench"]);
     assert_eq!(printed, golden);
-    // In nanoseconds of a counter of 2 GHz.
+    // In nanoseconds, for a counter of 2 GHz.
     let arguments = [
         "tracepoints",
         "log",
@@ -55,7 +55,7 @@ fn a_log_of_sel4_is_json_as_its_benchmarks_print_it() {
     let printed = place.json(&arguments);
     assert_eq!(printed[0]["Benchmark"], "tracepoint 0 (ns)");
     assert_eq!(printed[0]["Results"][0]["Raw results"], json!([11, 14]));
-    // What is printed is a trace that can be read again.
+    // The output is a trace that can be read again.
     fs::write(place.0.join("again.json"), golden.to_string()).unwrap();
     let info = place.json(&["info", "again.json", "--json"]);
     assert!(info.to_string().contains("sel4bench JSON"), "{info}");
@@ -79,7 +79,7 @@ fn the_own_cost_is_told_and_taken_off() {
     assert_eq!(json["without_own_cost"][2]["min_cycles"], 95);
     assert_eq!(json["tracepoints"][2]["min_cycles"], 100);
     assert_eq!(json["tracepoints"][2]["min_ns"], Value::Null);
-    // Lines of the console are missing: a count is a lower bound, all else unknown.
+    // Lines of the console are missing: the count is a lower bound, all other numbers are unknown.
     fs::write(place.0.join("lossy"), LOG.replace("size 5", "size 9")).unwrap();
     let lossy = place.json(&[&["tracepoints", "lossy", "--json"], &cost[..]].concat());
     for (row, exact) in [(&json, "exact"), (&lossy, "unknown")] {
@@ -96,7 +96,7 @@ fn the_own_cost_is_told_and_taken_off() {
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("the trace has tracepoint 0"));
 }
 
-/// Cycles of one START and STOP, read from what babeltrace2 prints of a recording.
+/// Cycles of one START or STOP, parsed from the output of babeltrace2.
 struct Mark {
     cycles: u64,
     is_start: bool,
@@ -120,7 +120,7 @@ fn marks(trace: &Path) -> Option<Vec<Mark>> {
     Some(text.lines().filter_map(mark).collect())
 }
 
-/// Close enough for sums in another order.
+/// Whether numbers are equal up to rounding of sums in another order.
 fn same(printed: &Value, computed: f64) -> bool {
     let printed = printed.as_f64().unwrap_or(f64::NAN);
     (printed - computed).abs() <= 1e-9 * computed.abs().max(1.0)
@@ -171,7 +171,7 @@ fn the_example_measures_what_a_tracepoint_costs_here() {
     assert_eq!(counts, expected.map(|(key, count)| (key, json!(count))));
     let cost = &printed["own_cost"];
     assert_eq!((&cost["unpaired"], &cost["total"]["count"]), (&json!(0), &json!(300)));
-    // The inner pair lies in the outer one: each takes time.
+    // The inner pair is nested in the outer one, and each takes time.
     assert!(cost["total"]["min_cycles"].as_i64() > Some(0), "{cost}");
     assert!(cost["effective"]["min_cycles"].as_i64() > Some(0), "{cost}");
     assert_eq!(cost["total"]["quality"], "exact");
@@ -180,7 +180,7 @@ fn the_example_measures_what_a_tracepoint_costs_here() {
         println!("SKIPPED: no babeltrace2 here to compute the table a second time");
         return;
     };
-    // One thread: what stops is what started last with its number.
+    // With a single thread, a STOP belongs to the last START with its number.
     let (mut started, mut samples) = (BTreeMap::new(), BTreeMap::<u64, Vec<f64>>::new());
     for mark in &marks {
         if mark.is_start {
@@ -196,7 +196,7 @@ fn the_example_measures_what_a_tracepoint_costs_here() {
     let total: Vec<f64> = samples[&0].iter().zip(&samples[&1]).map(|(o, i)| o - i).collect();
     check(&cost["total"], &total, "total");
     check(&cost["effective"], &samples[&1], "effective");
-    // Work with two pairs inside, less one effective and two total ones.
+    // Work with two pairs inside, less one effective and two total overheads.
     let median = |samples: &[f64]| {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);

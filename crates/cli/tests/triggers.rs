@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `--when` and `--then`: what is done when a condition fires, and what the report says of it.
+//! `--when` and `--then`: actions when a condition fires, and their entries in the report.
 
 use crate::place::Place;
 use serde_json::Value;
@@ -7,14 +7,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// How far the time of an event may be from what was said of it before the clock was measured again.
+/// Largest difference between the reported time of an event and its time after the clock was measured again.
 const CLOCKS_NS: i64 = 100_000;
 
 fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("a number: {value}"))
 }
 
-/// Firings about slow requests: on a busy machine quick ones may be slow, too.
+/// Returns the firings for slow requests: on a busy machine quick ones may be slow, too.
 fn slow(report: &Value) -> Vec<Value> {
     let all = report["triggers"]["firings"].as_array().expect("firings").clone();
     let is_slow = |one: &Value| one["key"].as_str().is_some_and(|key| key.len() == 7);
@@ -27,7 +27,7 @@ fn done<'a>(firing: &'a Value, action: &str) -> &'a Value {
     all.iter().find(is_it).unwrap_or_else(|| panic!("{action}: {firing}"))
 }
 
-/// UTC nanoseconds of each event of a name.
+/// Returns the UTC time of each event of a name, in nanoseconds.
 fn times(place: &Place, recording: &str, event: &str) -> Vec<i64> {
     let printed = place.lat(&["print", recording, "--event", event, "--format", "json"]);
     let lines = String::from_utf8_lossy(&printed.stdout).into_owned();
@@ -69,11 +69,11 @@ fn each_firing_is_acted_on_and_listed() {
         let was_run = numbers.lines().any(|line| line == own);
         match command["outcome"].as_str() {
             Some("done") => assert!(was_run && command["exit_status"] == 3, "{command}"),
-            // On a busy machine the shell may need longer than the program to the next one.
+            // On a busy machine the shell may need longer than the program needs until the next firing.
             other => assert!(other == Some("skipped") && !was_run, "{command}"),
         }
     }
-    // Windows are beside the recording, with marks in them, and are not part of it.
+    // Windows are stored beside the recording, with marks, and are not part of it.
     let kept = fs::read(place.0.join("all/kept/kept.json")).expect("a list");
     let kept: Value = serde_json::from_slice(&kept).expect("the list is JSON");
     assert_eq!(kept["fired"], triggers["fired"]);
@@ -106,7 +106,7 @@ fn a_condition_starts_and_another_stops() {
     let made = fs::metadata(place.0.join("ticks")).expect("the program's own times").len() / 16;
     assert!(!ticks.is_empty() && (ticks.len() as u64) < made, "{} of {made}", ticks.len());
     assert!(ticks[0] >= started - CLOCKS_NS, "{} {started}", ticks[0]);
-    // What conditions look at is recorded from the beginning.
+    // Events used by conditions are recorded from the start.
     let answers = times(&place, "part", "spikes:ANSWERED");
     assert!(answers[0] < number(&firings[0]["at_ns"]));
     assert_eq!(times(&place, "part", "lat:MARK").len(), 2);
@@ -173,7 +173,7 @@ fn what_nobody_reads_of_what_is_said_ends_no_recording() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("lat can be started");
-    // Nobody is there from the first line on.
+    // The reading end of standard error is closed from the start.
     drop(lat.stderr.take());
     assert_eq!(lat.wait().expect("its status").code(), Some(0));
     let report = place.report("out");
@@ -209,8 +209,8 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Records the program with options that wait for its first slow request. That comes the later the
-/// oftener it came before the recorder had seen the program, which tells nobody to wait.
+/// Records the program with options that wait for its first slow request. Each retry delays the request
+/// further: the program does not wait for the recorder, so it may come before the recorder has attached.
 fn record_from_the_first(
     place: &Place,
     name: &str,
@@ -237,7 +237,7 @@ fn an_event_starts_and_another_stops_exactly() {
     let Some(program) = place.example("spikes") else { return };
     let start = ["--start-on", "spikes:ANSWERED:id==1000000"];
     let stop = ["--stop-on", "spikes:ANSWERED:id == 1000001"];
-    // The subsystem's events are not recorded, but those two.
+    // Only these two events of the subsystem are recorded.
     let options = [&["--enable", "spikes:TICK"], &start[..], &stop[..]].concat();
     let report =
         record_from_the_first(&place, "exact", &options, &program, ("3", "10", Some("ticks")));
@@ -248,16 +248,16 @@ fn an_event_starts_and_another_stops_exactly() {
     let word = |bytes: &[u8]| i64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
     let switched = &report["switched"][0];
     let (started, stopped) = (number(&switched["started_ns"]), number(&switched["stopped_ns"]));
-    // The thread that decides reads the clock for this, then sets bytes, then writes its event; before
-    // each of them others may run for as long as they like.
+    // The deciding thread reads the clock for this, then sets the enable bytes, then writes its event; other
+    // threads may run for any time before each of these steps.
     let order = [word(&own[..8]), started, answers[0], stopped, answers[1]];
     assert!(order.windows(2).all(|pair| pair[0] <= pair[1] + CLOCKS_NS), "{order:?}");
-    // Behind the last a tick may be written that was begun before the bytes were reset.
+    // After the last event, a tick may still be written that began before the bytes were reset.
     let is_between = |time: &&i64| (started - CLOCKS_NS..=answers[1]).contains(*time);
     let between = ticks.iter().filter(is_between).count();
     assert!(!ticks.is_empty() && ticks.len() - between <= 1, "{between} of {}", ticks.len());
     assert_eq!(report["problems"], serde_json::json!([]));
-    // What lies before and after was not recorded, and readers say so.
+    // Events before and after were not recorded, and readers report this.
     let info = place.json(&["info", "exact", "--json"]);
     let gaps: Vec<&serde_json::Value> = info["losses"]
         .as_array()
@@ -265,7 +265,7 @@ fn an_event_starts_and_another_stops_exactly() {
         .flatten()
         .filter(|loss| loss["cause"] == "stopped" && loss["is_lower_bound"] == true)
         .collect();
-    // However few CPUs the program ran on.
+    // On however few CPUs the program ran.
     let ends_at = |key: &str, ns: i64| gaps.iter().any(|gap| gap[key] == ns);
     assert!(ends_at("to_ns", started) && ends_at("from_ns", stopped), "{}", info["losses"]);
     for command in ["info", "stats", "print"] {
@@ -273,7 +273,7 @@ fn an_event_starts_and_another_stops_exactly() {
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(text.contains("stopped"), "{command}: {text}");
     }
-    // Each of the ticks of that time: those that surely lie in it are known by the program itself.
+    // All ticks of that time: the program itself knows which ones are certainly inside.
     let inside = own.chunks_exact(16).filter(|pair| {
         let slack = 1_000_000;
         word(&pair[..8]) >= answers[0] + slack && word(&pair[8..]) <= stopped - slack
@@ -296,7 +296,7 @@ fn from_an_event_on_so_many_or_so_long() {
     record_from_the_first(&place, "short", &options, &program, ("1", "10", None));
     let first = times(&place, "short", "spikes:ANSWERED")[0];
     let ticks = times(&place, "short", "spikes:TICK");
-    // The one that comes too late stops it, and is recorded, as in Barrelfish.
+    // The late event stops the recording and is recorded, as in Barrelfish.
     let late = ticks.iter().filter(|time| **time > first + 20_000_000 + CLOCKS_NS).count();
     assert!(!ticks.is_empty() && late <= 1, "{late} of {}", ticks.len());
 }
@@ -327,7 +327,7 @@ fn events_that_nobody_has_are_told_with_the_nearest() {
         assert!(text.contains("problem") && text.contains(told), "{text}");
         assert_eq!(place.report(option)["totals"]["events"], 0);
     }
-    // A program that runs is known: it is refused.
+    // The events of a running program are known, so the option is refused.
     let mut running = std::process::Command::new(program)
         .args(["0", "600000"])
         .env("LATERALIS_DIR", place.0.join("areas"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who wakes whom, and how long it takes, of each producer: beside what other programs print of the
-//! same trace, counted by hand.
+//! Wakers and wakeup latencies of each producer, compared with counts from the output of other programs for
+//! the same trace.
 
 use crate::kernel::{number, usable};
 use crate::place::Place;
@@ -13,43 +13,43 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// One event of the scheduler as another program prints it.
+/// A scheduler event as printed by another program.
 pub struct Printed {
     pub time: u64,
     pub tid: i64,
     pub cpu: i64,
-    /// Whether the program says that it was in an interrupt.
+    /// Whether the program reports that it occurred in an interrupt.
     pub is_interrupt: bool,
     pub name: String,
     pub line: String,
 }
 
-/// What woke a thread.
+/// Cause of a wakeup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
     Interrupt,
     Thread(i64),
-    /// No switch of its processor has come yet.
+    /// No switch of its CPU has been recorded yet.
     Unknown,
 }
 
-/// Durations of each thread in order, and who woke whom how often.
+/// Latencies of each thread in order, and number of wakeups by waker and woken thread.
 #[derive(Default)]
 pub struct Counted {
     nanos: BTreeMap<i64, Vec<u64>>,
     pairs: BTreeMap<(By, i64), u64>,
-    /// Threads with a wake-up whose `sched_waking` came before the recording did, processor by
-    /// processor and event by event: what is seen of it began earlier, by an unknown waker.
+    /// Threads with a wakeup whose `sched_waking` precedes the recording, which starts CPU by CPU and event
+    /// by event: the recorded part began earlier, with an unknown waker.
     begun_before: BTreeSet<i64>,
-    /// Threads that a processor turned to and never from, or the other way round: the kernel of some
-    /// virtual machines keeps switches of its idle thread for itself.
+    /// Threads to which a CPU switched and never from them, or vice versa: the kernel of some virtual
+    /// machines omits switches of its idle thread.
     torn: BTreeSet<i64>,
-    /// Threads some of whose events have no order.
+    /// Threads with events whose order is unknown.
     unordered: BTreeSet<i64>,
 }
 
-/// Threads of which two processors say something in one nanosecond, from events in order of time:
-/// nobody knows which came first, and programs print them in different orders.
+/// Returns threads with events on two CPUs in the same nanosecond, from events in time order. Their order is
+/// unknown, and programs print them in different orders.
 pub fn of_one_time(events: impl IntoIterator<Item = (u64, i64, Vec<i64>)>) -> BTreeSet<i64> {
     let (mut now, mut of_now) = (0, BTreeMap::new());
     let mut found = BTreeSet::new();
@@ -65,7 +65,7 @@ pub fn of_one_time(events: impl IntoIterator<Item = (u64, i64, Vec<i64>)>) -> BT
 }
 
 impl Counted {
-    /// Whether other programs may rightly have other numbers for a thread.
+    /// Whether other programs may legitimately have other numbers for a thread.
     fn is_uncertain(&self, tid: i64) -> bool {
         self.torn.contains(&tid) || self.unordered.contains(&tid)
     }
@@ -74,7 +74,7 @@ impl Counted {
         !self.torn.is_empty() || !self.unordered.is_empty()
     }
 
-    /// Those of threads that have certain numbers.
+    /// Keeps the pairs of threads with certain numbers.
     fn certain(&self, mut pairs: BTreeMap<(By, i64), u64>) -> BTreeMap<(By, i64), u64> {
         pairs.retain(|(_, wakee), _| !self.is_uncertain(*wakee));
         pairs
@@ -85,15 +85,15 @@ impl Counted {
     }
 }
 
-/// By the rules that all of perf, lttng-analyses and the kernel have: a wake-up begins with
-/// `sched_waking`, where there is any; of a thread that runs or is woken already it does nothing.
+/// Counts by the rules common to perf, lttng-analyses and the kernel: a wakeup begins with `sched_waking`, if
+/// there is any; it has no effect on a thread that is running or already woken.
 pub fn count(events: &[Printed]) -> Counted {
     let has_waking = events.iter().any(|event| event.name == "sched_waking");
     let mut counted = Counted::default();
     let (mut running, mut woken) = (BTreeSet::new(), BTreeMap::new());
-    // Wake-ups whose `sched_wakeup` is still to come.
+    // Wakeups whose `sched_wakeup` is still to come.
     let mut begun = BTreeSet::new();
-    // Of LTTng, whose events say neither the thread nor the interrupt.
+    // For LTTng, whose events contain neither the thread nor the interrupt.
     let (mut on, mut depths): (BTreeMap<i64, i64>, BTreeMap<i64, u64>) = Default::default();
     let one = |event: &Printed, name: &str| number(&event.line, name);
     let either = |event: &Printed, names: [&str; 2]| names.iter().find_map(|name| one(event, name));
@@ -159,8 +159,8 @@ pub fn count(events: &[Printed]) -> Counted {
     counted
 }
 
-/// Latencies of all threads are those counted, but for `off` nanoseconds by which two conversions of one
-/// clock differ; the section.
+/// Checks that the latencies of all threads are those counted, up to `off` nanoseconds by which two
+/// conversions of one clock differ. Returns the section.
 pub fn compare(place: &Place, trace: &str, counted: &Counted, off: u64) -> Value {
     let stats = place.json(&["stats", trace, "--section", "wakeups", "--json"]);
     let wakeups = stats["wakeups"].clone();
@@ -176,7 +176,7 @@ pub fn compare(place: &Place, trace: &str, counted: &Counted, off: u64) -> Value
             continue;
         }
         let nanos = &counted.nanos[&tid];
-        // What other programs print may have been lost for us alone, and is said then.
+        // Events printed by other programs may be lost only for `lat`, which then reports it.
         assert_eq!(row["touched_by_losses"], 0, "{row}");
         assert_eq!(row["count"], nanos.len(), "{trace}: {row}");
         let is_near = |name: &str, nanos: u64| {
@@ -192,12 +192,12 @@ pub fn compare(place: &Place, trace: &str, counted: &Counted, off: u64) -> Value
     wakeups
 }
 
-/// Who woke whom by `lat stats`, those by unknown wakers apart. Where switches of a thread are
-/// missing, some of its wake-ups can look needless.
+/// Returns wakers and woken threads of `lat stats`, and the number of wakeups by unknown wakers. If switches
+/// of a thread are missing, some of its wakeups appear needless.
 fn pairs(wakeups: &Value, torn: &BTreeSet<i64>) -> (BTreeMap<(By, i64), u64>, u64) {
     let (mut pairs, mut unknown) = (BTreeMap::new(), 0);
     let rows = wakeups["pairs"].as_array().expect("rows");
-    // Whose wakers are not all known may have been woken more often by those that are.
+    // If some wakers of a thread are unknown, the known ones may have woken it more often.
     let of_unknown: Vec<&Value> =
         rows.iter().filter(|row| row["woken_by"] == "unknown").map(|row| &row["tid"]).collect();
     for row in rows {
@@ -223,7 +223,7 @@ fn pairs(wakeups: &Value, torn: &BTreeSet<i64>) -> (BTreeMap<(By, i64), u64>, u6
     (pairs, unknown)
 }
 
-/// What a program prints; `None`, said aloud, where it cannot.
+/// Returns the output of a program; prints a message and returns `None` if it cannot run.
 fn output(program: &str, arguments: &[&str], place: &Place) -> Option<String> {
     let output = Command::new(program).args(arguments).current_dir(&place.0).output().ok()?;
     if !output.status.success() {
@@ -262,12 +262,12 @@ fn wake_ups_of_lttng_are_as_counted_by_the_waker_s_moment() {
     let counted = count(&text.lines().filter_map(printed).collect::<Vec<_>>());
     let wakeups = compare(&place, trace, &counted, 0);
     let rcu = wakeups["latencies"].as_array().unwrap().iter().find(|row| row["tid"] == 7).unwrap();
-    // As lttng-schedstats has it.
+    // As in lttng-schedstats.
     let number = |name: &str| rcu[name].as_u64().unwrap();
     assert_eq!((number("median_ns") + 50) / 100, 363);
     assert_eq!((number("max_ns") + 50) / 100, 23_719);
     assert_eq!(rcu["not_exact"], json!({}));
-    // No events of timers: outside of other interrupts the thread may have done it, or one of them.
+    // The trace has no timer events: a wakeup outside of other interrupts is by the thread or by a timer.
     let (found, unknown) = pairs(&wakeups, &counted.torn);
     assert!(found.keys().all(|(by, _)| *by == By::Interrupt), "{found:?}");
     let interrupts = counted.pairs.iter().filter(|((by, _), _)| *by == By::Interrupt);
@@ -294,7 +294,7 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         let words = ["script", "--ns", "-F", fields, "-i", "perf.data"];
         let Some(text) = output("perf", &words, &place) else { return };
         let printed = |line: &str| {
-            // COMM TID [CPU] SECONDS.FRACTION: sched:NAME: …; names of threads have blanks.
+            // COMM TID [CPU] SECONDS.FRACTION: sched:NAME: …; thread names may contain blanks.
             let (before, rest) = line.split_once(" sched:sched_")?;
             let (name, _) = rest.split_once(':')?;
             let mut words = before.split_whitespace().rev();
@@ -307,7 +307,8 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         let counted = count(&text.lines().filter_map(printed).collect::<Vec<_>>());
         assert!(!counted.nanos.is_empty());
         let wakeups = compare(&place, "perf.data", &counted, 0);
-        // perf does not print the flags; but never is a thread the waker that perf says was none.
+        // perf does not print the interrupt flags, but a thread is never the waker if perf says that it was
+        // none.
         let (found, unknown) = pairs(&wakeups, &counted.torn);
         let all: u64 = counted.pairs.values().sum();
         assert!(counted.has_uncertain() || found.values().sum::<u64>() + unknown == all);
@@ -321,14 +322,14 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
             rows.filter(is_lower).filter_map(|row| row["tid"].as_i64()).collect();
         let differ = lower.symmetric_difference(&counted.begun_before);
         assert!(differ.copied().all(|tid| counted.is_uncertain(tid)), "{wakeups}");
-        // perf has no number of a thread that is gone already by the end of its own event.
+        // perf has no id of a thread that has exited by the end of its own event.
         let gone = text.lines().filter(|line| line.contains(" -1 [")).count() as u64;
         let most = gone + counted.unknown_count();
         assert!(counted.has_uncertain() || unknown <= most, "{unknown} {most}: {wakeups}");
     }
 }
 
-/// Threads that wake up, on a machine where no other does.
+/// Threads that wake up, on an otherwise idle machine.
 const SLEEPERS: &str = "for i in 1 2 3 4 5 6; do sleep 0.1$i & done; wait; sleep 0.2";
 
 fn sleepers() {
@@ -336,12 +337,12 @@ fn sleepers() {
     assert!(status.success());
 }
 
-/// An instance of tracefs, gone at the end.
+/// An instance of tracefs, removed on drop.
 struct Instance(std::path::PathBuf);
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // It is gone already where trace-cmd has extracted it.
+        // trace-cmd extract already removes it.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -371,7 +372,7 @@ fn wake_ups_of_trace_cmd_are_as_it_prints_them() {
         return;
     };
     let printed = |line: &str| {
-        // COMM-TID CPUFLAGS SECONDS.FRACTION: NAME: …; the third flag is the interrupt.
+        // COMM-TID CPUFLAGS SECONDS.FRACTION: NAME: …; the third flag marks an interrupt.
         let at = line.find(": sched_")?;
         let (name, _) = line[at + 2..].split_once(':')?;
         let mut words = line[..at].split_whitespace().rev();
@@ -413,7 +414,7 @@ fn perfetto_has_its_wake_ups() {
     assert!(latencies > 8000 && latencies + rest <= 8743 && rest < 700, "{latencies} {rest}");
 }
 
-/// A program that only sleeps is woken by a timer, whatever else there is to blame.
+/// A program that only sleeps is woken by a timer, whatever other causes there may be.
 #[test]
 fn a_sleep_is_ended_by_its_timer_and_by_no_other_thread() {
     if !usable(&["python3"]) {
@@ -451,7 +452,7 @@ fn a_sleep_is_ended_by_its_timer_and_by_no_other_thread() {
     }
 }
 
-/// A call of thread 11 that is open when the state dump tells its process, and one after it.
+/// A call of thread 11 that is open when the state dump names its process, and a later one.
 fn dumped(folder: &Path) {
     fs::create_dir(folder).expect("a folder");
     let integer = |bits: u32, signed: bool, more: &str| {

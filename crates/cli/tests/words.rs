@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `lat` answers to options that say the wrong thing, and where output goes.
+//! Error messages of `lat` for invalid options, and destinations of output.
 
 use crate::place;
 
@@ -7,7 +7,7 @@ use place::Place;
 use std::fs::{self, File, OpenOptions};
 use std::process::{Command, Output, Stdio};
 
-/// Two events, `work` with `bytes`.
+/// Two events `work` with a field `bytes`.
 const EVENTS: &str = r#"[{"name":"work","ph":"i","ts":1,"pid":1,"tid":1,"args":{"bytes":5}},
 {"name":"work","ph":"i","ts":2,"pid":1,"tid":1,"args":{"bytes":6}}]"#;
 
@@ -32,7 +32,7 @@ fn a_dash_is_standard_output_for_formats_of_one_file() {
         assert!(output.stdout == fs::read(place.0.join(file)).unwrap(), "{format}");
         assert!(error(&output).contains("written   -"), "{format}: {}", error(&output));
     }
-    // Behind what a file holds already.
+    // The output is appended to the contents of the file.
     fs::write(place.0.join("kept"), "before\n").unwrap();
     let kept = OpenOptions::new().append(true).open(place.0.join("kept")).unwrap();
     let status = Command::new(env!("CARGO_BIN_EXE_lat"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat clean`: takes away what programs and recorders left that have ended.
+//! `lat clean`: removes leftovers of programs and recorders that have ended.
 
 use clap::Args;
 use lateralis_recorder::linux::{Leftover, LeftoverKind, clean};
@@ -38,7 +38,7 @@ fn word(kind: LeftoverKind) -> &'static str {
     }
 }
 
-/// Removes; finding nothing is no error, not being able to is a problem.
+/// Removes leftovers. Finding none is not an error; a leftover that cannot be removed is a problem.
 pub fn run(args: CleanArgs) -> Result<ExitStatus, CliError> {
     let found = clean(None, !args.dry_run);
     let failed = found.iter().any(|one| one.error.is_some());

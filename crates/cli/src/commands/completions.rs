@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat completions`: what a shell needs to complete `lat` commands.
+//! `lat completions`: shell completion scripts for `lat`.
 
 use crate::args::Cli;
 use crate::error::CliError;
@@ -21,7 +21,7 @@ pub struct CompletionsArgs {
 /// Prints the completion script.
 pub fn run(args: CompletionsArgs) -> Result<ExitStatus, CliError> {
     let table = Cli::command();
-    // The generator offers hidden commands, too: it gets a table without them.
+    // The generator also offers hidden commands, so it gets a table without them.
     let visible = table.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let mut command = Command::new("lat")
         .version(env!("CARGO_PKG_VERSION"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat enable`, `disable`, `start`, `stop`, `flush`, `snapshot`, `recover`: what is recorded of
-//! running programs, and what is left of ended ones.
+//! `lat enable`, `disable`, `start`, `stop`, `flush`, `snapshot`, `recover`: control the recording of running
+//! programs, and recover the events of ended ones.
 
 use crate::commands::{convert, recording_summary, serial};
 use crate::error::CliError;
@@ -138,7 +138,7 @@ pub fn switch(args: SwitchArgs, enable: bool) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Fine)
 }
 
-/// Enables events again, or makes a flight recorder of a program that nobody records.
+/// Enables events again, or makes a flight recorder for a program that is not being recorded.
 pub fn start(args: StartArgs) -> Result<ExitStatus, CliError> {
     let mut options = RecordOptions::new("");
     options.enable = Patterns::parse(&args.enable.join(",")).map_err(Error::from)?;
@@ -154,13 +154,13 @@ pub fn stop(args: TellArgs) -> Result<ExitStatus, CliError> {
     print(&done, args.json, "is stopped; what its rings hold stays; next: lat snapshot")
 }
 
-/// Has the recorder write what open packets hold.
+/// Requests that the recorder write the contents of open packets.
 pub fn flush(args: TellArgs) -> Result<ExitStatus, CliError> {
     let done = targets::request(None, &Target::parse(&args.target), Request::Flush)?;
     print(&done, args.json, "")
 }
 
-/// Writes what the rings hold now.
+/// Writes the current contents of the rings.
 pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
     let version = version(args.ctf2);
     let summary = linux::snapshot(None, &Target::parse(&args.target), &args.output, version)?;
@@ -168,7 +168,7 @@ pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
     Ok(status(&summary))
 }
 
-/// Makes a recording of what a crash left, or a clean trace of a damaged one.
+/// Makes a recording from the memory that a crash left, or a clean trace from a damaged one.
 pub fn recover(args: RecoverArgs) -> Result<ExitStatus, CliError> {
     let texts = RecoverTexts { programs: args.elf.clone(), schemas: args.schema.clone() };
     if let Some(summary) =
@@ -186,7 +186,7 @@ pub fn recover(args: RecoverArgs) -> Result<ExitStatus, CliError> {
     }
 }
 
-/// The healthy part of a trace that somebody else wrote.
+/// Writes the undamaged part of a trace that another tool wrote.
 fn recover_trace(args: RecoverArgs, nothing: CliError) -> Result<ExitStatus, CliError> {
     let recording = Recording::open(&args.path).map_err(|_| nothing)?;
     let (one, two) = (lateralis_traces::Target::Ctf, lateralis_traces::Target::Ctf2);

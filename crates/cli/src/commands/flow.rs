@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat flow`: what a processor executed, by its own packets or by samples.
+//! `lat flow`: executed code, from a processor's trace packets or from samples.
 
 mod branches;
 mod chart;
@@ -33,7 +33,7 @@ pub struct FlowArgs {
     pub command: FlowCommand,
 }
 
-/// What is asked of it.
+/// Subcommands of `lat flow`.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
     /// Show the branches recorded with samples (LBR; perf record -b)
@@ -58,7 +58,7 @@ pub enum FlowCommand {
     Trf(Box<trf::TrfArgs>),
 }
 
-/// Runs what was asked for.
+/// Runs the subcommand.
 pub fn run(args: FlowArgs) -> Result<ExitStatus, CliError> {
     match args.command {
         FlowCommand::Branches(args) => branches::run(&args),

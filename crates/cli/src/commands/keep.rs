@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat keep`: small recordings around the moments at which a condition was true.
+//! `lat keep`: small recordings around the times at which a condition was true.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::exit::ExitStatus;
 use crate::output::Page;
 use crate::values;
 
-/// Longest time between two looks at the rings: nobody waits for single events.
+/// Longest time between two drains of the rings. Single events need not appear sooner.
 const DRAIN_PERIOD: Duration = Duration::from_millis(20);
-/// Disk for all windows if nothing is said.
+/// Disk space of all windows unless an option sets it.
 const DISK_BYTES: u64 = 1 << 30;
 
 /// Options of `lat keep`.
@@ -72,7 +72,7 @@ pub struct KeepArgs {
     pub record: RecordArgs,
 }
 
-/// Watches until the program has ended.
+/// Evaluates conditions until the program has ended.
 pub fn run(args: KeepArgs) -> Result<ExitStatus, CliError> {
     let options = options(&args)?;
     record::run_with(&args.record, options, &mut |args, session| {
@@ -125,7 +125,7 @@ fn options(args: &KeepArgs) -> Result<RecordOptions, CliError> {
     Ok(options)
 }
 
-/// On standard error: the program's output stays its own.
+/// Prints a notice on standard error; standard output belongs to the program.
 pub fn tell(notice: &KeepNotice<'_>) {
     match notice {
         KeepNotice::Warning(text) => {
@@ -140,7 +140,7 @@ pub fn tell(notice: &KeepNotice<'_>) {
     }
 }
 
-/// What a window is, and why it was kept.
+/// Formats a window and the reason it was kept.
 fn line(output: &Path, window: &KeptWindow) -> Option<String> {
     let first = window.reasons.first()?;
     let folder: PathBuf = output.join(&window.name);
@@ -160,7 +160,7 @@ fn line(output: &Path, window: &KeptWindow) -> Option<String> {
     Some(text)
 }
 
-/// Why a window was kept: `span(request) > 5ms: 7.21 ms, key 42`.
+/// Formats the reason a window was kept: `span(request) > 5ms: 7.21 ms, key 42`.
 fn why(reason: &KeptReason) -> String {
     let mut text = reason.condition.clone();
     if let Some(duration) = reason.duration_ns {
@@ -179,7 +179,7 @@ fn why(reason: &KeptReason) -> String {
     text
 }
 
-/// The windows of a folder, as a text for people; `None` if it has no list.
+/// Lists the windows of a folder for people; `None` if the folder has no list.
 pub fn summary(output: &Path) -> Option<Page> {
     let list = std::fs::read_to_string(output.join("kept.json")).ok()?;
     let list = KeptList::from_json(&list).ok()?;

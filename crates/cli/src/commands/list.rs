@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat list`: which programs can be traced now, their events, what is enabled.
+//! `lat list`: programs that can be traced now, their events, and which are enabled.
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -27,7 +27,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// Prints what is there; nothing being there is no error.
+/// Prints the programs; an empty list is not an error.
 pub fn run(args: ListArgs) -> Result<ExitStatus, CliError> {
     let mut areas = discovery::list(None);
     let left: Vec<u64> = areas.iter().filter(|area| !area.alive).map(|area| area.bytes).collect();
@@ -122,7 +122,7 @@ fn enabled(area: &AreaInfo) -> String {
     format!("{enabled} of {}", values::count(area.events.len() as u64))
 }
 
-/// The command line.
+/// Formats the command line.
 fn words(area: &AreaInfo) -> String {
     if area.command.is_empty() { area.exe.clone() } else { area.command.join(" ") }
 }

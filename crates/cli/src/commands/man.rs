@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat man`: manual pages, made from the table of commands.
+//! `lat man`: manual pages, generated from the table of commands.
 
 use crate::args::Cli;
 use crate::error::CliError;

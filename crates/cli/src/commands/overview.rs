@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat` without a command: the commands, and where to begin.
+//! `lat` without a command: lists the commands and a first step.
 
 use crate::args::Cli;
 use crate::error::CliError;
@@ -7,7 +7,7 @@ use crate::exit::ExitStatus;
 use crate::output::{self, Page};
 use clap::CommandFactory;
 
-/// Prints the commands in one screen, and the next sensible one.
+/// Prints the commands on one screen, and a suggested next command.
 pub fn run() -> Result<ExitStatus, CliError> {
     let table = Cli::command();
     let mut text =

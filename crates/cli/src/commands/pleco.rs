@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat pleco`: the schema compiler, the same as the command `pleco`.
+//! `lat pleco`: the schema compiler, identical to the command `pleco`.
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -24,7 +24,7 @@ pub struct PlecoArgs {
     pub arguments: Vec<OsString>,
 }
 
-/// Hands over to the compiler.
+/// Runs the compiler.
 pub fn run(args: PlecoArgs) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Given(lateralis_pleco::command::main("lat pleco", args.arguments.into_iter())))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat policy`: what a policy file means here, and files from elsewhere as policies.
+//! `lat policy`: the effect of a policy file on this machine, and conversion of other files to policies.
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -28,7 +28,7 @@ pub struct PolicyArgs {
     pub action: Action,
 }
 
-/// What can be done with policies.
+/// Subcommands of `lat policy`.
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// Show what a policy file selects among the programs that can be traced now
@@ -60,10 +60,10 @@ pub struct FromGenodeArgs {
     pub file: PathBuf,
 }
 
-/// Longest file that is read.
+/// Size limit of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Does what was asked.
+/// Runs the subcommand.
 pub fn run(args: PolicyArgs) -> Result<ExitStatus, CliError> {
     match args.action {
         Action::Check(args) => check(args),
@@ -81,7 +81,7 @@ fn text_of(path: &Path) -> Result<String, CliError> {
         .map_err(|_| CliError::new("cannot read", place(), "it is no text in UTF-8"))
 }
 
-/// Reads a policy file; its faults are told on standard error.
+/// Reads a policy file, and prints its errors on standard error.
 pub fn read(path: &Path) -> Result<Policies, CliError> {
     let name = path.display().to_string();
     policy::parse(&name, &text_of(path)?).map_err(|faults| {
@@ -91,7 +91,7 @@ pub fn read(path: &Path) -> Result<Policies, CliError> {
     })
 }
 
-/// A fault with its line of the file.
+/// Prints an error with its line of the file.
 fn tell_fault(fault: &Diagnostic) {
     let mut page = Page::new();
     page.lines(&fault.to_string());
@@ -118,16 +118,16 @@ fn from_genode(args: FromGenodeArgs) -> Result<ExitStatus, CliError> {
     }
 }
 
-/// What the policies would do with one program.
+/// Effect of the policies on one program.
 struct Outcome<'a> {
     area: &'a AreaInfo,
     facts: Facts,
-    /// The first that is about it.
+    /// The first policy that selects the program.
     policy: Option<&'a Policy>,
-    /// All that are: several where threads have policies of their own.
+    /// All policies that select it: several if threads have policies of their own.
     about: Vec<&'a Policy>,
     is_recorded: bool,
-    /// Events that would be recorded.
+    /// Number of events that would be recorded.
     events: usize,
 }
 
@@ -171,7 +171,7 @@ fn check(args: CheckArgs) -> Result<ExitStatus, CliError> {
     Ok(if nothing.is_empty() { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
-/// That nothing would come of a policy, and the events that there are.
+/// Formats a warning that a policy matches no event, with the available events.
 fn no_events(outcome: &Outcome<'_>) -> String {
     let (area, policy) = (outcome.area, outcome.policy);
     let choice = policy.and_then(|policy| policy.choice.as_ref());
@@ -211,7 +211,7 @@ fn policies_text(policies: &Policies, text: &mut Page) {
     text.gap();
 }
 
-/// Which threads a policy is about; empty: all.
+/// Formats the threads that a policy selects; empty if all.
 fn threads(policy: &Policy) -> String {
     let one = |condition: &ThreadCondition| {
         let name = condition.value.to_string();
@@ -224,7 +224,7 @@ fn threads(policy: &Policy) -> String {
     policy.threads.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
-/// The recording that a policy has of its own.
+/// Formats the destination of a policy's own recording.
 fn place(choice: &Choice) -> String {
     let output = choice.output.as_ref().map(|path| path.display().to_string());
     let live = choice.live.as_ref().map(|address| format!("live {}", address));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat record --connect`: what is recorded elsewhere, into a folder here.
+//! `lat record --connect`: receives a recording from another machine into a local folder.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -22,9 +22,9 @@ use crate::output::{self, Page};
 use crate::status_line::StatusLine;
 use crate::values;
 
-/// In front of the address of a bfscope.
+/// Prefix of the address of a bfscope.
 const BFSCOPE: &str = "bfscope://";
-/// Time between two looks at the clock.
+/// Interval between checks of the time limit.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Receives until the recording ends.
@@ -84,13 +84,13 @@ fn print(args: &RecordArgs, output: &Path, summary: &ReceiveSummary) -> Result<(
     }
     let progress = &summary.progress;
     let mut text = if report.complete {
-        // What the server dropped has a line of its own below, and nothing has overwritten it.
+        // Packets dropped by the server have a line of their own below, and were not overwritten.
         let mut others = report.clone();
         let packets = &mut others.totals.lost_packets;
         *packets = packets.saturating_sub(progress.dropped.packets);
         recording_summary::facts(output, &others)
     } else {
-        // The report that came last is older than the packets.
+        // The last report received is older than the last packets.
         let mut text = Page::new();
         line!(
             text,
@@ -131,7 +131,7 @@ fn print(args: &RecordArgs, output: &Path, summary: &ReceiveSummary) -> Result<(
     Ok(())
 }
 
-/// Receives dumps of a bfscope, as the text that they are.
+/// Receives dumps of a bfscope and stores them as text.
 fn dumps(args: &RecordArgs, address: &str) -> Result<ExitStatus, CliError> {
     let path = args.output.clone().unwrap_or_else(|| free_name("bfscope").with_extension("trc"));
     let error = |cause: io::Error| {
@@ -153,7 +153,7 @@ fn dumps(args: &RecordArgs, address: &str) -> Result<ExitStatus, CliError> {
             Ok(0) => break,
             Ok(read) => dumps.feed(&buffer[..read]),
             Err(cause) if is_later(&cause) => {}
-            // What came before stays.
+            // Data received earlier is kept.
             Err(_) => break,
         }
         bytes += write(&mut file, &mut dumps).map_err(at)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat record`: a program's events into a recording.
+//! `lat record`: records the events of a program.
 
 mod kernel;
 mod policy;
@@ -342,7 +342,7 @@ impl With {
     }
 }
 
-/// Records until the program has ended, or receives.
+/// Records until the program has ended, or receives a recording.
 pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
     if let Some(from) = &args.connect {
         return receive::run(&args, from);
@@ -395,7 +395,7 @@ pub fn run_with(
         session.expect_schema(loaded);
     }
     if let Some(capture) = capture {
-        // Without the right to it the rest is recorded. The report says so, too.
+        // Without the privilege to capture packets, everything else is recorded. The report also states this.
         if let Err(problem) = session.add_source(Box::new(capture)) {
             tell!("warning: {problem}");
         }
@@ -427,7 +427,7 @@ pub fn run_with(
     } else if let (None, true, false) = (args.duration, args.command.is_empty(), args.quiet) {
         tell!("recording {}; Ctrl-C ends it", policy::what(args));
     }
-    // A program that is started here has this terminal, and nobody knows what stands on its line.
+    // A program started here shares the terminal, and may have written to the current line.
     let shares_terminal = args.attach.is_none() && !args.command.is_empty();
     let mut line = StatusLine::new(args.quiet || args.json || shares_terminal);
     let summary = session.run(&mut |now: &Progress| {
@@ -452,14 +452,14 @@ pub fn run_with(
     let has_failed = args.fail_on_loss && summary.report.totals.lost.total > 0;
     Ok(match summary.exit_status {
         Some(0) if has_failed => ExitStatus::Problems,
-        // A shell's exit status fits in a byte; 128 + signal does, too.
+        // The exit status of a shell fits in a byte, and so does 128 + signal.
         Some(status) => ExitStatus::Program(status as u8),
         None if summary.report.problems.is_empty() && !has_failed => ExitStatus::Fine,
         None => ExitStatus::Problems,
     })
 }
 
-/// What captures packets, if that was asked for.
+/// Opens the packet capture, if requested.
 fn capture(args: &RecordArgs) -> Result<Option<Capture>, CliError> {
     if args.packets.is_empty() {
         return Ok(None);
@@ -474,19 +474,19 @@ fn capture(args: &RecordArgs) -> Result<Option<Capture>, CliError> {
     Ok(Some(Capture::new(&args.packets, args.snap.unwrap_or(u64::MAX), args.buffer)?))
 }
 
-/// Takes away the recording of a program that never ran: only what belongs to a
-/// recording, and the folder only if nothing else is in it.
+/// Removes the recording of a program that never ran: only the files of a recording, and the folder only if
+/// it is then empty.
 fn remove_unused(output: &Path) {
-    // What cannot be removed says `"complete": false` of itself.
+    // A recording that cannot be removed has `"complete": false` in its report.
     let _ = std::fs::remove_dir_all(output.join("ctf"));
     let _ = std::fs::remove_file(output.join("report.json"));
-    // Where windows would have been kept.
+    // Folder of the windows.
     let _ = std::fs::remove_dir(output.join("kept"));
     let _ = std::fs::remove_dir(output);
 }
 
-/// The events to record. Without `--enable`, all of the program's own; of the
-/// library's, those that `--with` names.
+/// Returns the patterns of the events to record. Without `--enable`, these are all events of the program, and
+/// those events of the library that `--with` names.
 pub fn patterns(
     enable: &[String],
     disable: &[String],
@@ -498,7 +498,7 @@ pub fn patterns(
     Ok(patterns.map_err(lateralis_recorder::Error::from)?)
 }
 
-/// As the recorder wants them.
+/// Converts the command-line options to options of the recorder.
 pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     let output = match &args.output {
         Some(output) => output.clone(),
@@ -534,7 +534,7 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     Ok(options)
 }
 
-/// The pieces that were asked for, if any were.
+/// Chunk options, if any were given.
 fn chunks(args: &RecordArgs) -> Result<Option<ChunkOptions>, CliError> {
     let (bytes, time, chunks_max) = (args.chunk_size, args.chunk_time, args.keep_chunks);
     if bytes.is_none() && time.is_none() && chunks_max.is_none() {
@@ -554,13 +554,13 @@ fn chunks(args: &RecordArgs) -> Result<Option<ChunkOptions>, CliError> {
     Ok(Some(ChunkOptions { bytes, time, chunks_max }))
 }
 
-/// File name of the program, for the name of the recording.
+/// File name of the program, from which the name of the recording is made.
 pub fn program_name(program: Option<&OsString>) -> String {
     let name = program.and_then(|path| Path::new(path).file_name());
     name.map_or("attached".into(), |name| name.to_string_lossy().into_owned())
 }
 
-/// What the names of recordings begin with that got no name.
+/// Prefix of generated recording names.
 pub const NAME_PREFIX: &str = "lateralis-";
 
 /// `lateralis-NAME` in the current folder, or with the first free number.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat record --serial`: what a machine without an operating system sends, into a folder.
+//! `lat record --serial`: records a machine without an operating system over a serial line.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::output::{self, Page};
 use crate::status_line::StatusLine;
 use crate::values;
 
-/// Records until the line ends.
+/// Records until the line closes.
 pub fn run(args: &RecordArgs, line: &str) -> Result<ExitStatus, CliError> {
     let from = line.parse().unwrap_or_else(|never| match never {});
     let options = SerialOptions {
@@ -51,7 +51,7 @@ fn progress(now: &SerialProgress) -> String {
     )
 }
 
-/// Prints what came of a line, and says whether something is missing.
+/// Prints the summary of a recording, and returns whether it is complete.
 pub fn print(summary: &SerialSummary, as_json: bool, quiet: bool) -> Result<ExitStatus, CliError> {
     let is_fine = summary.problems.is_empty()
         && summary.parts.iter().all(|part| part.report.problems.is_empty());
@@ -63,7 +63,7 @@ pub fn print(summary: &SerialSummary, as_json: bool, quiet: bool) -> Result<Exit
     Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
-/// The first run as every recording has it, then all of them.
+/// The first run has the members of any recording; then all runs are listed.
 fn to_json(summary: &SerialSummary) -> Value {
     let one = |part: &SerialPart| recording_summary::json(&part.output, &part.report);
     let mut value = summary.parts.first().map_or(json!({}), one);

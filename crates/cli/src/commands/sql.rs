@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat sql`: starts `lat-sql`. The engine behind it is larger than everything else
-//! together, so it is a command and a package of its own.
+//! `lat sql`: starts `lat-sql`. Its engine is larger than the rest of `lat`, and is therefore a separate
+//! command and package.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,16 +17,16 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output::{self, Page};
 
-/// The command that is started.
+/// Name of the command.
 const PROGRAM: &str = "lat-sql";
 
-/// Tells it which `lat` has started it.
+/// Environment variable that names the calling `lat`.
 const LAT: &str = "LATERALIS_LAT";
 
-/// Why there is none.
+/// Reason for an error if it is not installed.
 pub(super) const NOT_FOUND: &str = "neither beside lat nor on the PATH";
 
-/// How to get it.
+/// Installation advice.
 pub(super) const INSTALL: &str = "install the package lateralis-sql, or build it with ./x build sql in the \
     sources of Lateralis (some 25 minutes once)";
 
@@ -49,7 +49,7 @@ pub struct SqlArgs {
     pub arguments: Vec<OsString>,
 }
 
-/// Becomes `lat-sql`; returns only if there is none.
+/// Replaces this process by `lat-sql`; returns only if that fails.
 pub fn run(args: SqlArgs) -> Result<ExitStatus, CliError> {
     let Some(program) = engine() else {
         if args.arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
@@ -58,19 +58,19 @@ pub fn run(args: SqlArgs) -> Result<ExitStatus, CliError> {
         return Err(CliError::new("lat-sql is not installed", NOT_FOUND, INSTALL));
     };
     let mut command = Command::new(&program);
-    // It asks this `lat` for what `stats`, `path` and `diff` say.
+    // `lat-sql` runs this `lat` for the tables of `stats`, `path` and `diff`.
     command.args(&args.arguments).envs(env::current_exe().ok().map(|lat| (LAT, lat)));
     let cause: io::Error = command.exec();
     Err(CliError::at_path("cannot start", &program, &cause))
 }
 
-/// The engine beside this `lat`, or on the search path.
+/// Finds the engine beside this `lat`, or on the search path.
 pub(super) fn engine() -> Option<PathBuf> {
     let beside = env::current_exe().ok().and_then(|lat| Some(lat.parent()?.join(PROGRAM)));
     beside.into_iter().chain(on_path()).find(|path| is_program(path))
 }
 
-/// What is known of the command where it is not installed.
+/// Prints the help of the command if `lat-sql` is not installed.
 fn help() -> Result<ExitStatus, CliError> {
     let mut table = Cli::command();
     table.build();

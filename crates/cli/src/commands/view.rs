@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat view`: the viewer in the browser. What it shows is served by `lateralis-view`.
+//! `lat view`: the viewer in the browser. `lateralis-view` serves its data.
 
 mod control;
 mod dumps;
@@ -83,7 +83,7 @@ pub struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// Where functions and lines come from.
+    /// Returns the source of function names and source lines.
     pub fn images(&self) -> Result<ImageSource, CliError> {
         let kept = KeptCode::of(&self.inputs.traces)?;
         let (root, kallsyms) = (self.symfs.clone(), self.kallsyms.clone());
@@ -99,7 +99,7 @@ impl ViewArgs {
     }
 }
 
-/// Serves until it is interrupted.
+/// Serves until interrupted.
 pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
     if !args.no_page && !lateralis_view::has_page() {
         return Err(CliError::new(
@@ -131,9 +131,9 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Fine)
 }
 
-/// Makes the index, and says how far it is.
+/// Builds the index, and shows its progress.
 fn index(opening: Opening, host: &Host, is_quiet: bool) -> Result<Session, CliError> {
-    /// Of the whole: as fine as a bar on a screen.
+    /// Number of progress steps, as fine as a bar on a screen.
     const PARTS: f64 = 1000.0;
     let mut line = StatusLine::new(is_quiet);
     let mut progress = |events: u64, share: f64| {
@@ -147,7 +147,7 @@ fn index(opening: Opening, host: &Host, is_quiet: bool) -> Result<Session, CliEr
         .map_err(|cause| CliError::new("cannot write the index", "view.index", cause.to_string()))
 }
 
-/// Serves what the host has from now on, and says where.
+/// Starts serving the sessions of the host, and prints the address.
 fn serve(args: &ViewArgs, host: &Arc<Host>) -> Result<JoinHandle<()>, CliError> {
     let address = SocketAddr::new(args.listen, args.port);
     let cannot = |cause: io::Error| {
@@ -169,18 +169,18 @@ fn serve(args: &ViewArgs, host: &Arc<Host>) -> Result<JoinHandle<()>, CliError> 
         show(&url);
     }
     let run = move || {
-        // Without its socket nobody can be told anything.
+        // An error of the server's socket leaves no way to report it to clients.
         let _ = server.run();
     };
     std::thread::Builder::new().name("view-server".to_owned()).spawn(run).map_err(cannot)
 }
 
-/// Starts the browser, where there is one.
+/// Starts a browser if one is available.
 fn show(url: &str) {
     let mut command = Command::new("xdg-open");
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if command.spawn().is_err() {
-        // The address stands above.
+        // The address was printed above.
         tell!("no browser could be started: open the address by hand");
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Folders for the parts of `lat`: where only this user can put something, and, for the superuser,
-//! where the programs of other users can read it.
+//! Folders for embedded parts of `lat`: only this user can write to them, and programs of other users can
+//! read those of the superuser.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -10,17 +10,17 @@ use std::path::{Component, Path, PathBuf};
 use lateralis_files::shared_entry;
 use rustix::process::geteuid;
 
-/// A folder that may serve.
+/// A possible folder.
 #[derive(Debug)]
 pub struct Candidate {
     /// The folder; it may not be there yet.
     pub path: PathBuf,
-    /// Other users must be able to read what is in it.
+    /// Whether other users must be able to read its files.
     is_for_all: bool,
 }
 
-/// In the order of preference: the user's cache; the folder that the system gives to the superuser or
-/// to a session; one in `/tmp`, which is looked for only if the others do not serve.
+/// Returns folders in order of preference: the user's cache; the folder that the system provides for the
+/// superuser or for a session; a folder in `/tmp`, looked up only if the others are unsuitable.
 pub fn candidates() -> impl Iterator<Item = Candidate> {
     let is_for_all = geteuid().is_root();
     let absolute =
@@ -31,11 +31,11 @@ pub fn candidates() -> impl Iterator<Item = Candidate> {
         false => absolute("XDG_RUNTIME_DIR"),
     };
     let named = user.into_iter().chain(second).map(|folder| folder.join("lateralis"));
-    // Other users can take this name, and then learn nothing and keep no user from another one.
+    // Another user may take this name, but gains nothing by it: a folder with another name is used then.
     let name = format!("lateralis-cache-{}", geteuid().as_raw());
     let shared = std::iter::once_with(move || {
         let path = shared_entry(Path::new("/tmp"), &name).ok()?;
-        // It was made for this user alone.
+        // The folder was created for this user alone.
         if is_for_all {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).ok()?;
         }
@@ -45,10 +45,10 @@ pub fn candidates() -> impl Iterator<Item = Candidate> {
 }
 
 impl Candidate {
-    /// Makes a folder inside it. Each folder on the way belongs to this user or the superuser, and
-    /// nobody else can put something into it.
+    /// Makes a folder inside it. Each folder on the path belongs to this user or the superuser, and no other
+    /// user can write to it.
     ///
-    /// Errors: somebody else could; or others cannot reach it although they must.
+    /// Errors: another user could write to a folder; or other users cannot reach it although they must.
     pub fn make(&self, folder: &Path) -> io::Result<()> {
         let mode = if self.is_for_all { 0o755 } else { 0o700 };
         let mut path = PathBuf::new();
@@ -58,11 +58,11 @@ impl Candidate {
             }
             path.push(component);
             match DirBuilder::new().mode(mode).create(&path) {
-                // Whatever the mask is.
+                // Independent of the umask.
                 Ok(()) => fs::set_permissions(&path, fs::Permissions::from_mode(mode))?,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
-                    // A file system that is only read says so of folders that are there, too.
+                    // A read-only file system returns its error for existing folders, too.
                     if !path.is_dir() {
                         return Err(error);
                     }
@@ -74,7 +74,7 @@ impl Candidate {
     }
 
     fn check(&self, folder: &Path) -> io::Result<()> {
-        // A link is as good as its owner, which is who made it; then what it leads to.
+        // A link is trusted if its owner, who made it, is trusted; then its target is checked.
         let link = fs::symlink_metadata(folder)?;
         let found = fs::metadata(folder)?;
         if !found.is_dir() {
@@ -94,7 +94,7 @@ impl Candidate {
     }
 }
 
-/// Whether this is how the owners of the system's folders look from a user namespace without them.
+/// Whether the owner looks like one of the system's folders seen from a user namespace that does not map it.
 fn is_unmapped(uid: u32) -> bool {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let overflow = read("/proc/sys/kernel/overflowuid");
@@ -103,8 +103,8 @@ fn is_unmapped(uid: u32) -> bool {
     !is_whole && overflow.trim().parse() == Ok(uid)
 }
 
-/// Whether the dynamic linker can load a file from there: the path can stand in `LD_PRELOAD`, and the
-/// file system lets its files be run.
+/// Whether the dynamic linker can load a file from there: the path is valid in `LD_PRELOAD`, and the file
+/// system allows execution.
 pub fn loads(path: &Path) -> bool {
     let is_plain = !path.as_os_str().as_encoded_bytes().iter().any(|byte| b" \t:$".contains(byte));
     let may_run = File::open(path)

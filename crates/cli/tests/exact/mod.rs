@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! No number called exact changes when losses are put back, when filters are widened, when the recording
-//! is cut shorter or when a source is switched off; what is called a lower bound is one.
+//! A number marked exact does not change if lost events are restored, filters are widened, the recording is
+//! cut shorter, or a source is switched off. A number marked as a lower bound is one.
 
 mod numbers;
 mod paths;
@@ -18,8 +18,8 @@ const STEPS: usize = 1200;
 const EVENTS_PER_PACKET: usize = 12;
 const SEEDS: std::ops::Range<u64> = 0..4;
 
-/// Numbers that are about the kinds of events that were recorded, by definition: how many there are of all of
-/// them together, which of them was the innermost, and what they leave unknown.
+/// Numbers that by definition depend on the set of recorded event classes: event counts over all classes,
+/// self time (of the innermost class), and unknown time.
 const OF_THE_KINDS: [&str; 8] = [
     "events_by_cpu",
     "].self_",
@@ -31,7 +31,7 @@ const OF_THE_KINDS: [&str; 8] = [
     "stats.events_total",
 ];
 
-/// What a recording of which something is missing says, beside what the whole one says.
+/// Compares the numbers of an incomplete recording with those of the complete one.
 fn contradictions(
     some: &Numbers,
     whole: &Numbers,
@@ -78,7 +78,7 @@ fn check(
     found
 }
 
-/// The same for each seed.
+/// Runs a check for each seed.
 fn each(
     what: &str,
     change: impl Fn(&mut Recording, &mut Random),
@@ -108,7 +108,7 @@ fn none(found: &[String]) {
     assert!(found.is_empty(), "{} contradictions:\n{}", found.len(), found.join("\n"));
 }
 
-/// What is said of processors and threads, beside what they did between two times.
+/// Compares the numbers of CPUs and threads with their true activity between two times.
 fn beside(what: &str, said: &Numbers, truth: &Truth, window: (u64, u64)) -> Vec<String> {
     let mut found = Vec::new();
     let mut compare = |path: String, nanos: u64| {
@@ -144,7 +144,7 @@ fn beside(what: &str, said: &Numbers, truth: &Truth, window: (u64, u64)) -> Vec<
     found
 }
 
-/// A number that is known is called so.
+/// A number that is known is marked exact.
 #[test]
 fn a_whole_recording_is_exact() {
     let place = Place::new();
@@ -175,7 +175,7 @@ fn damaged_bytes_change_no_exact_number() {
     none(&each("damage", |some, random| some.damage(random, 12), |_| false));
 }
 
-/// Classes of the kernel that a recording can be without.
+/// Kernel event classes that a recording may lack.
 #[test]
 fn sources_that_were_off_change_no_exact_number() {
     let interrupts = ["irq_handler", "softirq", "hrtimer", "reschedule"];
@@ -193,7 +193,7 @@ fn sources_that_were_off_change_no_exact_number() {
             Writer::Thread(_) => true,
             Writer::Cpu(_) => !is_off(KERNEL[event.class].name),
         };
-        // Without switches nobody knows whose they are.
+        // Without switches the thread is unknown.
         let of_whom = ["by_thread[", "slowest[", "tid="];
         let is_of_whom =
             |path: &str| names == ["switch"] && of_whom.iter().any(|name| path.contains(name));
@@ -204,7 +204,7 @@ fn sources_that_were_off_change_no_exact_number() {
     none(&found);
 }
 
-/// A filter keeps some events of a class; its report says so.
+/// A filter keeps some events of a class; its report records this.
 #[test]
 fn filters_that_are_widened_change_no_exact_number() {
     let mut found = Vec::new();
@@ -225,14 +225,14 @@ fn filters_that_are_widened_change_no_exact_number() {
             "area_id": "1", "schemas": ["app"], "left_out": 9, "left_out_of_threads": 9,
         }));
     };
-    // Nobody tells its process then.
+    // Then no event states the thread's process.
     found.extend(each("a thread", no_thread, |path| {
         path.contains("tid=12") || path.contains("pid=12")
     }));
     none(&found);
 }
 
-/// Classes of the program that were off, all the time or from the middle on; its report says so.
+/// Event classes of the program that were off, from the start or from the middle on; the report records this.
 #[test]
 fn classes_that_were_off_change_no_exact_number() {
     let mut found = Vec::new();
@@ -247,7 +247,7 @@ fn classes_that_were_off_change_no_exact_number() {
         let what = format!("{} off", class.name);
         let is_of_kinds = |path: &str| OF_THE_KINDS.iter().any(|name| path.contains(name));
         found.extend(each(&what, off, is_of_kinds));
-        // Of each meaning one is enough.
+        // One class of each meaning is enough.
         if !["app:work_end", "app:leave", "app:level", "app:mode"].contains(&class.name) {
             continue;
         }
@@ -261,8 +261,8 @@ fn classes_that_were_off_change_no_exact_number() {
     none(&found);
 }
 
-/// Cut shorter: each thing that is called exact is in the whole, and what is said of processors is what
-/// they did in that time.
+/// Cuts the recording shorter: every exact item also exists in the complete recording, and numbers of CPUs
+/// are those of their activity in the remaining time.
 #[test]
 fn a_recording_that_is_cut_changes_no_exact_number() {
     let place = Place::new();
@@ -290,7 +290,7 @@ fn a_recording_that_is_cut_changes_no_exact_number() {
                 let of = ["spans", "messages", "states", "thread_states", "calls"];
                 of.iter().any(|table| path.starts_with(table))
             };
-            // Who runs is not known before the first switch.
+            // The thread before the first switch is unknown.
             let is_nobodys = |path: &str| path.starts_with("spans") && path.contains("tid=null");
             for (path, said) in
                 tables.iter().filter(|(path, _)| is_thing(path) && !is_nobodys(path))
@@ -298,7 +298,7 @@ fn a_recording_that_is_cut_changes_no_exact_number() {
                 let truth = of_whole.get(path);
                 let is_true = match said.quality.as_str() {
                     "exact" => truth.is_some_and(|truth| truth.value == said.value),
-                    // A state that is told again was entered before, in the whole.
+                    // A repeated state was entered earlier in the complete recording.
                     _ => truth.is_none_or(|truth| said.value <= truth.value),
                 };
                 if !is_true {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every number that a consumer says of a trace, and how sure it says to be.
+//! Every number that a consumer reports for a trace, with its quality.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ pub struct Number {
     pub quality: String,
 }
 
-/// By where it stands.
+/// Numbers by their path in the output.
 pub type Numbers = BTreeMap<String, Number>;
 
-/// Members that say which thing a row is about.
+/// Members that identify the subject of a row.
 const NAMES: [&str; 26] = [
     "name",
     "call",
@@ -47,7 +47,7 @@ const NAMES: [&str; 26] = [
     "open_most",
 ];
 
-/// Numbers that say which or where, and not how much.
+/// Numbers that identify or locate something and measure nothing.
 const PLAIN: [&str; 14] = [
     "end_ns",
     "bucket_ns",
@@ -60,13 +60,13 @@ const PLAIN: [&str; 14] = [
     "last_ns",
     "to_ns",
     "clock_error_ns",
-    // What is missing, or contradicts itself, is said of the recording.
+    // Missing and contradictory events are reported for the recording as a whole.
     "missing_switches",
     "missing_returns",
     "touched_by_losses",
 ];
 
-/// Sections that are about the recording.
+/// Sections that concern the recording as a whole.
 const OF_THE_RECORDING: [&str; 4] = ["losses", "damage", "problems", "contradictions"];
 
 fn name_of(row: &Map<String, Value>) -> String {
@@ -103,7 +103,7 @@ fn collect(value: &Value, path: &str, found: &mut Numbers) {
                         let quality = quality.unwrap_or("exact").to_owned();
                         found.insert(path, Number { value, quality });
                     }
-                    // What is not sure as a whole is not sure in its parts.
+                    // If a whole is not exact, neither are its parts.
                     _ if quality.is_none() => collect(member, &path, found),
                     _ => {}
                 }
@@ -113,14 +113,14 @@ fn collect(value: &Value, path: &str, found: &mut Numbers) {
     }
 }
 
-/// What `lat stats` says.
+/// Returns the numbers of `lat stats`.
 pub fn of_stats(place: &Place, trace: &str) -> Numbers {
     let mut found = Numbers::new();
     collect(&place.json(&["stats", trace, "--json"]), "stats", &mut found);
     found
 }
 
-/// Rows of tables: each by what tells it from others, with its measure.
+/// Tables with the column that is measured and the columns that identify a row.
 const TABLES: [(&str, &str, &[&str]); 9] = [
     ("spans", "duration", &["span", "key", "tid", "ts"]),
     ("messages", "latency", &["channel", "key", "tid", "ts"]),
@@ -133,7 +133,7 @@ const TABLES: [(&str, &str, &[&str]); 9] = [
     ("applications", "events", &["pid"]),
 ];
 
-/// What `lat table` says.
+/// Returns the numbers of `lat table`.
 pub fn of_tables(place: &Place, trace: &str) -> Numbers {
     let mut found = Numbers::new();
     for (table, measure, names) in TABLES {
@@ -149,7 +149,7 @@ pub fn of_tables(place: &Place, trace: &str) -> Numbers {
                 .filter_map(|name| Some(format!("{name}={}", row.get(*name)?)))
                 .collect();
             let path = format!("{table}[{}]", named.join(","));
-            // Several can begin in one nanosecond: one of them is as long as this.
+            // Several can begin in one nanosecond: one of them has this length.
             if quality == "exact" {
                 let quality = quality.clone();
                 found.insert(format!("{path} {value}"), Number { value, quality });

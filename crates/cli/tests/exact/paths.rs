@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `lat path` says of spans, and calls exact, beside what CPUs did.
+//! Compares the exact parts of `lat path` with the true activity of CPUs.
 
 use serde_json::Value;
 
@@ -8,22 +8,22 @@ use crate::place::Place;
 
 /// Spans of the program.
 const SPANS: [&str; 3] = ["work", "request", "lock"];
-/// Slowest spans of each name that are explained.
+/// Number of slowest spans of each name that are explained.
 const SLOWEST: &str = "12";
 
-/// What is wrong, and how many parts of exact paths were compared.
+/// Contradictions found, and number of compared parts of exact paths.
 #[derive(Debug, Default)]
 pub struct Paths {
     pub wrong: Vec<String>,
     pub compared: usize,
 }
 
-/// Explanations of one recording.
+/// Explains the spans of one recording.
 pub fn of(place: &Place, trace: &str, truth: &Truth) -> Paths {
     let mut paths = Paths::default();
     for name in SPANS {
         let output = place.lat(&["path", trace, "--span", name, "--slowest", SLOWEST, "--json"]);
-        // There is none where its class was off.
+        // There is no span if its class was off.
         let Ok(found) = serde_json::from_slice::<Value>(&output.stdout) else { continue };
         for span in found["spans"].as_array().expect("spans") {
             if span["quality"] == "exact" {

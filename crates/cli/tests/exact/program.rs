@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program and its kernel, simulated: every event of them, and what happened in truth.
+//! A simulated program and its kernel: all events, and the true activity.
 
 use std::collections::BTreeMap;
 
-/// Numerical Recipes' generator: only that runs repeat matters.
+/// The generator of Numerical Recipes; only repeatability matters.
 pub struct Random(pub u64);
 
 impl Random {
@@ -14,7 +14,7 @@ impl Random {
     }
 }
 
-/// A class of events: its name, what it means, its fields.
+/// An event class: name, meaning and fields.
 pub struct Class {
     pub name: &'static str,
     pub clause: &'static str,
@@ -29,7 +29,7 @@ const fn kernel(name: &'static str, fields: &'static [&'static str]) -> Class {
     Class { name, clause: "", fields }
 }
 
-/// Classes of the program; their streams are of threads.
+/// Classes of the program; each thread has a stream.
 pub const APP: [Class; 10] = [
     app("app:work_begin", "begin work"),
     app("app:work_end", "end work"),
@@ -43,7 +43,7 @@ pub const APP: [Class; 10] = [
     app("app:mode", "state engine id key unit"),
 ];
 
-/// Classes of the kernel; their streams are of processors.
+/// Classes of the kernel; each CPU has a stream.
 pub const KERNEL: [Class; 14] = [
     kernel("sched_switch", &["prev_tid", "prev_state", "next_tid"]),
     kernel("sched_waking", &["tid", "target_cpu"]),
@@ -71,25 +71,25 @@ pub struct Event {
     pub fields: Vec<u64>,
 }
 
-/// Who writes a stream.
+/// The writer of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Writer {
     Thread(u32),
     Cpu(u32),
 }
 
-/// What a processor did between two changes.
+/// Activity of a CPU between two changes.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch {
     pub begin: u64,
     pub end: u64,
     pub cpu: u32,
-    /// 0: it was idle.
+    /// 0 if the CPU was idle.
     pub tid: u32,
     pub is_in_kernel: bool,
 }
 
-/// All that happened.
+/// The complete true activity.
 #[derive(Default)]
 pub struct Truth {
     pub streams: BTreeMap<Writer, Vec<Event>>,
@@ -103,10 +103,10 @@ pub fn pid(tid: u32) -> u32 {
     tid / 10 * 10
 }
 
-/// A thread, and what it is inside of.
+/// A thread, with the activities in progress.
 #[derive(Default, Clone)]
 struct Thread {
-    /// Its call of the system, by the class that begins it.
+    /// The system call in progress, by the class of its begin.
     call: Option<usize>,
     is_asleep: bool,
     works: u32,
@@ -118,7 +118,7 @@ struct Run {
     truth: Truth,
     time: u64,
     threads: BTreeMap<u32, Thread>,
-    /// Who runs, the interrupts it is in, since when.
+    /// Running thread, interrupts in progress, and time of the last change.
     cpus: Vec<(u32, Vec<usize>, u64)>,
     next_id: u64,
     requests: Vec<u64>,
@@ -131,7 +131,7 @@ impl Run {
         self.truth.streams.entry(writer).or_default().push(event);
     }
 
-    /// What a processor has done since its last change.
+    /// Records the activity of a CPU since its last change.
     fn account(&mut self, cpu: u32) {
         let (tid, interrupts, since) = self.cpus[cpu as usize].clone();
         let is_called = self.threads.get(&tid).is_some_and(|of| of.call.is_some());
@@ -157,7 +157,7 @@ impl Run {
         if to == from {
             return;
         }
-        // Threads fall asleep in calls of the system alone.
+        // Threads sleep only in system calls.
         let is_called = self.threads.get(&from).is_some_and(|of| of.call.is_some());
         let state = if is_called { self.random.below(3) } else { 0 };
         self.kernel(cpu, 0, vec![from.into(), state, to.into()]);
@@ -182,7 +182,7 @@ impl Run {
     fn interrupt(&mut self, cpu: u32) {
         let kinds = [6, 8, 10, 12];
         let class = kinds[self.random.below(4) as usize];
-        // The same does not interrupt itself.
+        // An interrupt does not interrupt itself.
         if self.cpus[cpu as usize].1.contains(&class) {
             return;
         }
@@ -279,7 +279,7 @@ impl Run {
 }
 
 impl Truth {
-    /// What happens in so many steps, by a seed.
+    /// Simulates the given number of steps from a seed.
     pub fn of(seed: u64, steps: usize) -> Self {
         let threads = TIDS.iter().map(|tid| (*tid, Thread::default())).collect();
         let mut run = Run {
@@ -292,7 +292,7 @@ impl Truth {
             requests: Vec::new(),
             messages: Vec::new(),
         };
-        // Both ends of the recording are there whatever else is missing.
+        // Both ends of the recording have an event whatever else is missing.
         run.put(Writer::Thread(TIDS[0]), 8, TIDS[0], vec![0, 0]);
         for _ in 0..steps {
             run.step();
@@ -302,7 +302,7 @@ impl Truth {
         run.truth
     }
 
-    /// Nanoseconds of a part of what processors did, between two times.
+    /// Returns the nanoseconds of the selected CPU activity between two times.
     pub fn nanos(&self, (from, until): (u64, u64), is_it: impl Fn(&Stretch) -> bool) -> u64 {
         let all = self.stretches.iter().filter(|stretch| is_it(stretch));
         all.map(|it| it.end.min(until).saturating_sub(it.begin.max(from))).sum()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The simulated program as a CTF 2 trace, and what can befall a recording of it.
+//! Writes the simulated program as a CTF 2 trace, with defects of a recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,20 +10,20 @@ use super::program::{APP, Event, KERNEL, Random, Writer, pid};
 use crate::ctf2::{self, number};
 use crate::place::Place;
 
-/// A packet of a stream: its events, and how many were discarded before its end.
+/// A packet of a stream: its events, and the number of events discarded before its end.
 #[derive(Clone)]
 pub struct Packet {
     pub events: Vec<Event>,
     pub discarded: u64,
-    /// Its first byte of content behind so many events is broken.
+    /// Damages the first content byte after this number of events.
     pub broken_after: Option<usize>,
 }
 
-/// What was recorded.
+/// A recording of the simulated program.
 #[derive(Clone, Default)]
 pub struct Recording {
     pub streams: BTreeMap<Writer, Vec<Packet>>,
-    /// What the recorder says of the program's memory.
+    /// The recorder's data about the memory of the program.
     pub area: Option<Value>,
 }
 
@@ -45,14 +45,14 @@ impl Recording {
         }
     }
 
-    /// The ring was full: a packet is not there, and the next one counts its events.
+    /// Drops packets as if the ring was full. The next packet counts the lost events.
     pub fn lose(&mut self, random: &mut Random, share: u64) {
         for packets in self.streams.values_mut() {
             let mut discarded = 0;
             let mut kept = Vec::new();
             let count = packets.len();
             for (number, mut packet) in packets.drain(..).enumerate() {
-                // The last one tells how many were lost.
+                // The last packet reports the number of lost events.
                 if number + 1 < count && number > 0 && random.below(share) == 0 {
                     discarded += packet.events.len() as u64;
                     continue;
@@ -64,7 +64,7 @@ impl Recording {
         }
     }
 
-    /// Only events of these were recorded.
+    /// Keeps only the selected events.
     pub fn retain(&mut self, is_kept: impl Fn(Writer, &Event) -> bool) {
         for (writer, packets) in &mut self.streams {
             packets.iter_mut().for_each(|of| of.events.retain(|event| is_kept(*writer, event)));
@@ -73,7 +73,7 @@ impl Recording {
         self.streams.retain(|_, packets| !packets.is_empty());
     }
 
-    /// The time between its first event and its last.
+    /// Returns the time midway between its first event and its last.
     pub fn middle(&self) -> u64 {
         let packets = self.streams.values().flatten();
         let times: Vec<u64> =
@@ -82,7 +82,7 @@ impl Recording {
         first.expect("an event").midpoint(*last.expect("an event"))
     }
 
-    /// Bytes of a packet were overwritten.
+    /// Overwrites bytes of some packets.
     pub fn damage(&mut self, random: &mut Random, share: u64) {
         for packet in self.streams.values_mut().flatten() {
             if random.below(share) == 0 {
@@ -91,7 +91,7 @@ impl Recording {
         }
     }
 
-    /// Classes of the kernel that are on: only those are described.
+    /// Returns the enabled kernel classes; only those are in the metadata.
     fn kernel(&self) -> BTreeSet<usize> {
         let cpus = self.streams.iter().filter(|(writer, _)| matches!(writer, Writer::Cpu(_)));
         let packets = cpus.flat_map(|(_, packets)| packets);

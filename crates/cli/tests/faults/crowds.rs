@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Many processes that live for a moment, many threads, libraries that come and go.
+//! Many short-lived processes, many threads, and libraries that are loaded and unloaded.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use super::slow;
 use super::writer::{found, lost, program, start};
 use crate::place::Place;
 
-/// Starts itself anew ARGUMENT times, 40 at a time; each of these writes three events.
+/// Starts itself ARGUMENT times, 40 at a time; each process writes three events.
 const BOMB: &str = r#"
     #include <stdio.h>
     #include <stdlib.h>
@@ -40,8 +40,8 @@ const BOMB: &str = r#"
     }
 "#;
 
-/// Most descriptors and KiB of its own that a process had at any look, until it ended. What it maps
-/// of others' memory is theirs.
+/// Returns the largest number of descriptors and of private KiB of a process at any sample until it ended.
+/// Mapped memory of other processes is not counted.
 fn most_of(running: &mut super::writer::Running) -> (usize, u64) {
     let folder = format!("/proc/{}", running.0.id());
     let (mut descriptors, mut memory) = (0, 0);
@@ -77,16 +77,17 @@ fn a_fork_bomb_costs_the_recorder_neither_events_nor_bounds() {
         assert!(events <= 3 * count && events + lost >= 3 * count, "{events} {lost}: {report}");
         assert_eq!(report["totals"]["events"], events);
         if options.len() == 2 {
-            // Nobody shares: each has room for what it writes, and its three events in order.
+            // Without sharing, each process has space for its events, and its three events are in order.
             assert_eq!(found, (0..count).map(|child| (child, vec![0, 1, 2])).collect());
-            // A child that was recorded before it became another program stands there, too.
+            // A child that was recorded before it executed another program is listed, too.
             let processes = report["processes"].as_array().map_or(0, Vec::len) as u64;
             assert!(processes > count, "{processes} processes");
         }
-        // Those of 40 programs at a time, and files of streams below the limit on descriptors.
+        // Descriptors of 40 programs at a time; the number of open stream files stays below the descriptor
+        // limit.
         assert!(descriptors < 2100, "{descriptors} descriptors");
         println!("{options:?}: {descriptors} descriptors, {memory} KiB");
-        // What is known of each process is kept for the report: some kilobytes.
+        // Some kilobytes of information about each process are kept for the report.
         assert!(memory < (32 << 10) + 16 * count, "{memory} KiB");
         let left = fs::read_dir(place.0.join("areas")).expect("areas").flatten();
         let left = left.filter(|entry| entry.path().extension().is_some_and(|e| e == "area"));
@@ -138,12 +139,12 @@ fn a_thousand_threads_at_once_are_all_there_or_counted() {
         let found = found(&place, ring);
         let events: u64 = found.values().map(|list| list.len() as u64).sum();
         let report = place.report(ring);
-        // A thread that introduces itself writes a record, which can be lost like any other.
+        // A thread introduces itself by a record, which can be lost like any other.
         let lost = lost(&place, ring);
         let missing = 20_000 - events;
         println!("{ring}: {events} found, {lost} lost");
         assert!(missing <= lost && lost <= missing + 1001, "{ring}: {events} found, {lost} lost");
-        // Their events fit into the rings of the CPUs, however late the recorder is.
+        // Their events fit into the rings of the CPUs, however late the recorder drains them.
         assert!(ring == "thread" || lost == 0 && found.len() == 1000, "{ring}: {lost} lost");
         assert_eq!(report["totals"]["events"], events);
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A disk that is full: everything up to there is a recording, and the program notices nothing.
+//! A full disk: everything written before is a recording, and the program is not affected.
 
 use std::process::Command;
 
 use super::writer::{account, committed, found, lost, steps};
 use crate::place::Place;
 
-/// What a shell in a mount namespace of its own does: a file system of this size at `full`, a
-/// recording on it, and afterwards a copy of that elsewhere. The program goes on until the recorder has
-/// found the disk full and takes what it kept for that, at most a minute.
+/// Script of a shell in a mount namespace of its own: it mounts a file system of this size at `full`, records
+/// to it, and then copies the recording elsewhere. The program continues until the recorder has found the
+/// disk full and uses its reserve, at most one minute.
 const SCRIPT: &str = r#"
     mkdir full && mount -t tmpfs -o size="$SIZE" tmpfs full || exit 77
     wait_for_the_end() {
@@ -42,7 +42,7 @@ fn a_full_disk_ends_the_recording_cleanly_and_not_the_program() {
     }
     let text = |name: &str| std::fs::read_to_string(place.0.join(name)).expect("a file");
     let errors = text("errors");
-    // The program's own status; what is wrong with the recording is said, also by --quiet.
+    // The exit status is that of the program; problems of the recording are printed even with --quiet.
     assert_eq!(text("status").trim(), "0", "{errors}");
     assert!(errors.contains("No space left") && errors.contains("full/out"), "{errors}");
     let report = place.report("out");
@@ -53,7 +53,7 @@ fn a_full_disk_ends_the_recording_cleanly_and_not_the_program() {
     assert!(problems.contains("No space left"), "{problems}");
     let found = found(&place, "out");
     let account = account(&[found], committed(&place, "ledger"));
-    // What was written after the end of the recording is not lost by it: it was not recorded.
+    // Events written after the end of the recording are not its losses: they were not recorded.
     assert!(account.missing > 0 && account.twice == 0, "{account:?}");
     assert!(lost(&place, "out") > 0 && lost(&place, "out") <= account.missing, "{account:?}");
     let info = place.json(&["info", "out", "--json"]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SIGKILL at moments that nothing chooses. Together with those of live clients (`live.rs`) and of
-//! the helper (`lent.rs`) these are 29 in a usual run, 121 with LATERALIS_SLOW_TESTS=1; they say so
-//! (`killed so far`, with --nocapture).
+//! SIGKILL at arbitrary times. Together with those of live clients (`live.rs`) and of the helper (`lent.rs`)
+//! these are 29 kills in a usual run, 121 with LATERALIS_SLOW_TESTS=1; the tests print the count (`killed so
+//! far`, with --nocapture).
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::writer::{
 use super::{killed, rounds};
 use crate::place::Place;
 
-/// Small packets and rings, so that much is in flight.
+/// Small packets and rings, so that a large part of the events is in flight.
 const OPTIONS: [&str; 4] = ["--packet", "4K", "--buffer", "64K"];
 
 #[test]
@@ -42,7 +42,7 @@ fn areas(place: &Place) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|ending| ending == "area")).collect()
 }
 
-/// A killed recording: readable as it is, whole after `lat recover`.
+/// Checks a killed recording: readable as it is, complete after `lat recover`.
 fn recover(place: &Place, from: &str, to: &str) {
     let info = place.lat(&["info", from]);
     let text = String::from_utf8_lossy(&info.stderr);
@@ -53,10 +53,10 @@ fn recover(place: &Place, from: &str, to: &str) {
     assert_eq!(place.report(to)["origin"], "recovered");
 }
 
-/// Most events of this program that two recordings may both have: a packet of each ring.
+/// Largest number of events of this program that two recordings may share: one packet of each ring.
 fn twice_at_most() -> u64 {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    // An event has 8 bytes in front of its 4, 4 to align, and 8.
+    // An event has 8 bytes before its payload of 4, then 4 bytes of padding, and 8.
     (4096 / 24) * cpus as u64
 }
 
@@ -73,7 +73,7 @@ fn a_killed_recorder_loses_nothing_that_the_next_does_not_find() {
         any_moment(round);
         recorder.kill();
         killed("recorder");
-        // Long enough for the rings to be full, every second time.
+        // Every second time, long enough for the rings to become full.
         if round % 2 == 0 {
             let before = committed(&place, ledger);
             wait_for("full rings", || committed(&place, ledger)[0] > before[0] + 20_000);
@@ -82,7 +82,7 @@ fn a_killed_recorder_loses_nothing_that_the_next_does_not_find() {
         let mut recorder = start(&place, &[&["record"][..], &OPTIONS, &options].concat());
         wait_for("the next recorder", || place.0.join(next).join("ctf/metadata").exists());
         any_moment(round);
-        // The program ends, then its recorder.
+        // The program ends first, then its recorder.
         drop(input);
         let status = recorder.0.wait().expect("its status");
         assert_eq!(status.code(), Some(0), "round {round}");
@@ -91,7 +91,7 @@ fn a_killed_recorder_loses_nothing_that_the_next_does_not_find() {
         let account = account(&both, committed(&place, ledger));
         let told = lost(&place, whole) + lost(&place, next);
         assert!(account.twice <= twice_at_most(), "round {round}: {account:?}");
-        // A packet that stands in both tells its losses in both.
+        // A packet contained in both recordings reports its losses in both.
         let is_exact = account.missing == told || account.twice > 0 && account.missing < told;
         assert!(is_exact, "round {round}: {account:?}, told {told}");
     }
@@ -120,10 +120,10 @@ fn when_both_are_killed_the_files_and_the_memory_have_everything() {
         assert_eq!(output.status.code(), Some(1), "it says that a recorder had a part");
         let both = [found(&place, whole), found(&place, rest)];
         let account = account(&both, committed(&place, ledger));
-        // The memory keeps what was read until it is used again: all of that stands in both, and so
-        // do the losses, which the memory counts from its beginning.
+        // The memory keeps packets that were read until it is reused: both recordings contain all of them,
+        // and all losses, which the memory counts from its start.
         assert_eq!(account.missing, lost(&place, rest), "round {round}: {account:?}");
-        // Given both, a reader counts each event and each loss once.
+        // If both are read together, each event and each loss counts once.
         let info = place.json(&["info", whole, rest, "--json"]);
         let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
         let classes = info["events"].as_array().expect("classes").iter();
@@ -151,7 +151,7 @@ fn recorders_come_and_go_while_a_program_runs() {
     let mut program = Running(child.spawn().expect("the program"));
     let pid = super::writer::pid_of(&mut program).to_string();
     wait_for("its area", || !areas(&place).is_empty());
-    // Rings that hold some seconds of what it writes: no recorder is late.
+    // Rings that hold several seconds of output, so that no recorder is late.
     let options = ["--packet", "4K", "--buffer", "4M"];
     let mut recordings = Vec::new();
     let mut first = [u64::MAX; super::writer::THREADS];
@@ -183,14 +183,14 @@ fn recorders_come_and_go_while_a_program_runs() {
         first[*thread as usize] = first[*thread as usize].min(list[0]);
     }
     let account = account(&all, committed(&place, "ledger"));
-    // What the program did before the first recorder is nobody's.
+    // Events before the first recorder belong to no recording.
     let missing = account.missing - first.iter().sum::<u64>();
     let most = twice_at_most() * rounds(2);
     assert!(account.twice <= most, "{account:?}");
     assert!(missing == told || account.twice > 0 && missing < told, "{missing}, told {told}");
 }
 
-/// Writes as many events as it is told to, on one CPU, and says so.
+/// Writes the requested number of events on one CPU, and confirms it.
 const ON_COMMAND: &str = r#"
     #include <sched.h>
     #include <stdio.h>
@@ -238,14 +238,14 @@ fn losses_that_a_killed_recorder_did_not_come_to_tell_are_told_by_the_next() {
     };
     write(100);
     recorder.kill();
-    // Without a recorder the ring fills up, and what follows is lost.
+    // Without a recorder the ring fills up, and further events are lost.
     write(20_000);
     let attach = |name: &str| {
         let options = ["record", "--attach", &pid, "-o", name, "--quiet"];
         start(&place, &[&options[..], &OPTIONS].concat())
     };
-    // The next one empties it. The packet in which the ring became full is still open: the program
-    // does nothing, and so nobody has told yet what was lost.
+    // The next recorder empties it. The packet in which the ring became full is still open: the program is
+    // idle, so the losses are not reported yet.
     let mut second = attach("second");
     let stream_bytes = |name: &str| {
         let folder = place.0.join(name).join("ctf");
@@ -254,10 +254,10 @@ fn losses_that_a_killed_recorder_did_not_come_to_tell_are_told_by_the_next() {
     };
     wait_for("the packets of a full ring", || stream_bytes("second") > 14 * 4000);
     second.kill();
-    // Again nobody reads; the packets that say what was told before are in use again.
+    // Again without a recorder; the packets that reported the earlier losses are reused.
     let all = write(20_000);
     let mut third = attach("third");
-    // It has the area, not only a folder: the program may end.
+    // The recorder has attached to the area and not only made a folder: the program may end.
     wait_for("the same packets again", || stream_bytes("third") > 14 * 4000);
     drop(input);
     assert_eq!(third.0.wait().expect("its status").code(), Some(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! However long a recording is, the recorder's memory is the same.
+//! The memory of the recorder does not depend on the length of the recording.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::slow;
 use super::writer::{record, steps};
 use crate::place::Place;
 
-/// Most memory that a process had so far, in KiB.
+/// Returns the peak resident memory of a process, in KiB.
 fn peak_kib(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("a running process");
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
@@ -30,8 +30,8 @@ fn the_recorder_s_memory_does_not_grow_with_the_recording() {
     let events = place.report("out")["totals"]["events"].as_u64().expect("events");
     println!("{events} events: {early} KiB after a third, {late} KiB at the end");
     assert!(events > 1000);
-    // The rings of 4 MiB for each CPU are mapped, and 1024 entries of 72 bytes are collected for each
-    // stream's index before they are written. A long recording shows that it ends there.
+    // Each CPU has a mapped ring of 4 MiB, and each stream collects 1024 index entries of 72 bytes before
+    // they are written. A long recording shows that memory does not grow further.
     let most = if slow() { early + 2048 } else { 32 << 10 };
     assert!(late < most, "{early} KiB, then {late} KiB");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes wrong around a recording: kills, full disks, crowds. After each fault every event that
-//! a program committed is in a recording, or in the program's memory for the next one, or counted
-//! as lost (`docs/guides/robust.md`).
+//! Faults during a recording: kills, full disks, many processes. After each fault, every event that a program
+//! committed is in a recording, or in the program's memory for the next one, or counted as lost
+//! (`docs/guides/robust.md`).
 
 mod crowds;
 mod disk;
@@ -11,17 +11,17 @@ mod writer;
 
 pub use writer::{account, any_moment, committed, found, lost, steps, wait_for};
 
-/// As many as `usual` faults, or of five times as many with LATERALIS_SLOW_TESTS=1.
+/// Returns `usual`, or five times as many rounds with LATERALIS_SLOW_TESTS=1.
 pub fn rounds(usual: u64) -> u64 {
     if slow() { 5 * usual } else { usual }
 }
 
-/// Whether the long versions were asked for.
+/// Whether the long versions of tests are enabled.
 pub fn slow() -> bool {
     std::env::var_os("LATERALIS_SLOW_TESTS").is_some()
 }
 
-/// Counts what was killed, and says the sum: of this run, at moments that nothing chose.
+/// Counts kills of this run at arbitrary times, and prints the sums.
 pub fn killed(what: &'static str) {
     use std::collections::BTreeMap;
     use std::sync::Mutex;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program that knows what it wrote, also when it is killed, and what of it is in a recording.
+//! A program that keeps a ledger of its events, even if it is killed, to compare with its recordings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,8 +13,8 @@ use crate::place::Place;
 /// Threads of the program.
 pub const THREADS: usize = 2;
 
-/// Writes numbered events from its threads until its input ends, in bursts with pauses between
-/// them. How many each thread committed stands in a file that is mapped, so it outlives any kill.
+/// Writes numbered events from its threads until its input ends, in bursts with pauses between them. The
+/// number of committed events of each thread is stored in a mapped file, which survives any kill.
 const SOURCE: &str = r#"
     #include <fcntl.h>
     #include <pthread.h>
@@ -52,12 +52,12 @@ const SOURCE: &str = r#"
     }
 "#;
 
-/// The schema of all programs here.
+/// Schema of all programs here.
 const SCHEMA: &str =
     "schema faults;\nsubsystem faults {\n    event STEP (thread: u32, n: u64),\n};\n";
 
-/// Compiles a program with events `lat_faults_step(thread, n)`; `None`, said aloud, where there is
-/// no compiler.
+/// Compiles a program with events `lat_faults_step(thread, n)`; prints a message and returns `None` if there
+/// is no compiler.
 pub fn program(place: &Place, name: &str, source: &str) -> Option<PathBuf> {
     let (schema, folder) = (place.0.join("faults.pleco"), place.0.to_str().expect("letters"));
     fs::write(&schema, SCHEMA).expect("a file");
@@ -68,12 +68,12 @@ pub fn program(place: &Place, name: &str, source: &str) -> Option<PathBuf> {
     place.compile(name, &path, folder)
 }
 
-/// The program of this module.
+/// Compiles the program of this module.
 pub fn steps(place: &Place) -> Option<PathBuf> {
     program(place, "steps", &SOURCE.replace("THREADS", &THREADS.to_string()))
 }
 
-/// A process of a test, killed at its end at the latest.
+/// A child process of a test, killed at the latest when the test ends.
 pub struct Running(pub Child);
 
 impl Running {
@@ -107,7 +107,7 @@ pub fn start(place: &Place, arguments: &[&str]) -> Running {
     Running(child.expect("lat can be started"))
 }
 
-/// Records the program with these options; the number of its process, once it writes.
+/// Records the program with these options, and returns its process id once it writes.
 pub fn record(place: &Place, options: &[&str], program: &Path, ledger: &str) -> (Running, u32) {
     let program = program.to_str().expect("letters");
     let words = [&["record", "--quiet"], options, &["--", program, ledger, "100"]].concat();
@@ -116,7 +116,7 @@ pub fn record(place: &Place, options: &[&str], program: &Path, ledger: &str) -> 
     (running, pid)
 }
 
-/// What a program says first: its number.
+/// Reads the process id that a program prints first.
 pub fn pid_of(running: &mut Running) -> u32 {
     let mut line = String::new();
     let output = running.0.stdout.take().expect("its output");
@@ -124,15 +124,15 @@ pub fn pid_of(running: &mut Running) -> u32 {
     line.trim().parse().unwrap_or_else(|_| panic!("no number: {line:?}"))
 }
 
-/// How many events each thread committed.
+/// Returns the number of committed events of each thread.
 pub fn committed(place: &Place, ledger: &str) -> [u64; THREADS] {
     let bytes = fs::read(place.0.join(ledger)).expect("a ledger");
     let word = |at: usize| u64::from_ne_bytes(bytes[8 * at..8 * at + 8].try_into().expect("eight"));
     std::array::from_fn(word)
 }
 
-/// Numbers of the events of each thread, each as often as it is there, as an independent reader
-/// finds them in a trace that it has nothing to complain about but losses; ours without one.
+/// Returns the numbers of the events of each thread, with repetitions. They are read by babeltrace2, which
+/// may complain about nothing but losses; if it is missing, by `lat`.
 pub fn found(place: &Place, trace: &str) -> BTreeMap<u64, Vec<u64>> {
     let independent = Command::new("babeltrace2")
         .args(["--names=none", "--clock-cycles"])
@@ -163,7 +163,7 @@ pub fn found(place: &Place, trace: &str) -> BTreeMap<u64, Vec<u64>> {
     all
 }
 
-/// All losses that a recording tells, of events and of such that were read and not written.
+/// Returns all losses that a recording reports, including events that were read and not written.
 pub fn lost(place: &Place, recording: &str) -> u64 {
     let totals = place.report(recording)["totals"].clone();
     let number = |value: &serde_json::Value| value.as_u64().expect("a number");
@@ -171,15 +171,15 @@ pub fn lost(place: &Place, recording: &str) -> u64 {
     number(&totals["lost"]["total"]) + number(&totals["not_written"])
 }
 
-/// What of the numbers `0..committed` is missing in recordings, and how often one stood in two.
+/// Number of events in `0..committed` that are missing in all recordings, or contained in two.
 #[derive(Debug, Default)]
 pub struct Account {
     pub missing: u64,
     pub twice: u64,
 }
 
-/// Compares what was found with what was committed. One event a thread may be there that the
-/// ledger does not know: it was killed between the two.
+/// Compares recorded events with committed ones. Each thread may have one event that is not in the ledger, if
+/// it was killed between the two writes.
 pub fn account(found: &[BTreeMap<u64, Vec<u64>>], committed: [u64; THREADS]) -> Account {
     let mut account = Account::default();
     for (thread, committed) in committed.into_iter().enumerate() {
@@ -196,7 +196,7 @@ pub fn account(found: &[BTreeMap<u64, Vec<u64>>], committed: [u64; THREADS]) -> 
     account
 }
 
-/// Waits for what must come.
+/// Waits for a condition.
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !condition() {
@@ -205,7 +205,7 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A moment that nothing chooses, of 0 to 80 ms.
+/// Sleeps for an arbitrary time of 0 to 80 ms.
 pub fn any_moment(round: u64) {
     let nanoseconds = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Preloaded: the clocks of another machine. rdtsc traps, and gets a counter that began elsewhere
- * and runs differently fast; the date is another one. CLOCK_MONOTONIC and the kernel stay as they are.
+ * Preloaded library that simulates the clocks of another machine. rdtsc traps, and returns a counter with
+ * another start and another rate; the date differs, too. CLOCK_MONOTONIC and the kernel are not changed.
  *
- *   OTHER_TICKS  added to the counter    OTHER_PPM  how much faster it runs
+ *   OTHER_TICKS  added to the counter    OTHER_PPM  increase of its rate, in ppm
  *   OTHER_NS     added to the date
  *
- * A signal ends a restartable sequence, so rdtsc in one would never come through: the programs run
- * without (GLIBC_TUNABLES=glibc.pthread.rseq=0), with rings of their threads.
+ * A signal aborts a restartable sequence, so a sequence with rdtsc would never complete: the programs run
+ * without rseq (GLIBC_TUNABLES=glibc.pthread.rseq=0), with one ring per thread.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static uintptr_t kernel_code; /* the vDSO, which tells time by the true counter */
+static uintptr_t kernel_code; /* the vDSO, which reads the true counter */
 static int64_t ppm, ns;
 static uint64_t ticks;
 
@@ -87,7 +87,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     return result;
 }
 
-/* The dynamic linker reads the counter before anybody can trap it. */
+/* The dynamic linker reads the counter before rdtsc can be trapped. */
 int execvp(const char *file, char *const arguments[])
 {
     int (*const real)(const char *, char *const[]) = dlsym(RTLD_NEXT, "execvp");

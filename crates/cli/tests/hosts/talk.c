@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * talk answer ADDRESS            answers until somebody asks for nothing
- * talk ask ADDRESS COUNT         asks so often, over UDP; some questions get lost
+ * talk answer ADDRESS            answers questions until one requests the end
+ * talk ask ADDRESS COUNT         sends COUNT questions over UDP, and omits some as if lost
  */
 #define _GNU_SOURCE
 #include "talk.h"

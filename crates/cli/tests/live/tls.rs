@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Live streams inside TLS: who is who, and what those cost who are nobody.
+//! Live streams over TLS: authentication of both sides, and the cost of unauthenticated peers.
 
 use super::*;
 
 const TOKEN: &str = "a secret that is long";
 
-/// A recorder that encrypts, its address, and its fingerprint.
+/// Starts a recorder that encrypts, and returns it with its address and fingerprint.
 fn encrypted(
     place: &Place,
     options: &[&str],
@@ -32,7 +32,7 @@ fn refused(place: &Place, arguments: &[&str], words: &[&str]) {
 fn encrypted_copies_are_the_same_and_a_stopped_client_alone_loses() {
     let place = Place::new();
     let options = ["record", "-o", "here", "--live", "127.0.0.1:0", "--tls"];
-    // Rings that hold all of it: what is lost here would be lost for a client's sake.
+    // The rings hold all events, so any loss would be caused by a client.
     let small = ["--live-window", "8M", "--packet", "4K", "--buffer", "64M"];
     let Some((mut recorder, mut output, address, known)) =
         encrypted(&place, &[&options[..], &small].concat())
@@ -65,7 +65,7 @@ fn encrypted_copies_are_the_same_and_a_stopped_client_alone_loses() {
     assert_eq!(status, Some(0), "{text}");
     signal("-CONT");
     let report = place.report("here");
-    // Whoever is stuck, the program is not held up.
+    // The stuck client does not delay the program.
     assert_eq!(report["totals"]["lost"]["total"], 0);
     assert_eq!(report["live"]["fingerprint"], known.as_str());
     let complete = files(&place.0.join("here"));
@@ -91,7 +91,7 @@ fn encrypted_copies_are_the_same_and_a_stopped_client_alone_loses() {
         let sum = number(&stuck["sent"], what) + number(&stuck["dropped"], what);
         assert_eq!(sum, number(&report["totals"], what), "{what}: {stuck}");
     }
-    // Its recording has no end, and says so.
+    // The recording of the stopped client is incomplete, and its report records this.
     assert_eq!(stopped.wait().0, Some(1));
     assert_eq!(place.report("stopped")["complete"], false);
 }
@@ -105,24 +105,24 @@ fn who_is_not_known_gets_nothing_and_is_told_why() {
     };
     let connect = ["record", "--connect", &address, "-o", "x"];
     let with = |more: &[&'static str]| [&connect[..], more].concat();
-    // The server: speaks without TLS, has the wrong certificate.
+    // The server is rejected: no TLS, wrong certificate.
     refused(&place, &with(&["--token", TOKEN]), &["encrypted", "--fingerprint"]);
     let zeros = "0".repeat(64);
     let wrong = ["--token", TOKEN, "--fingerprint", &zeros];
     refused(&place, &[&connect[..], &wrong].concat(), &["not the one of --fingerprint"]);
     refused(&place, &with(&["--fingerprint", "12:34"]), &["64 digits"]);
     refused(&place, &with(&["--tls-ca", "missing.pem"]), &["missing.pem"]);
-    // The client.
+    // The client is rejected.
     let right = ["--fingerprint", &known];
     refused(&place, &[&connect[..], &right].concat(), &["token is wrong"]);
     let token = ["--token", "a secret that is lonG"];
     refused(&place, &[&connect[..], &right, &token].concat(), &["token is wrong"]);
     assert!(!place.0.join("x").exists());
-    // Nothing of a token goes where nobody is known: not even a connection is made.
+    // The token is sent only to a verified server: no connection is made at all.
     let far = ["record", "--connect", "192.0.2.1:6660", "--token", TOKEN, "-o", "x"];
     refused(&place, &far, &["192.0.2.1:6660", "--fingerprint", "--tls-ca"]);
 
-    // As openssl writes it, and by whoever follows.
+    // The fingerprint in the format of openssl, and a follower as the client.
     let pairs: Vec<&str> = (0..32).map(|n| &known[2 * n..2 * n + 2]).collect();
     let colons = pairs.join(":").to_uppercase();
     let follow = ["print", "-f", &address, "--event", "server:*"];
@@ -144,7 +144,7 @@ fn who_is_not_known_gets_nothing_and_is_told_why() {
     assert_eq!(follower.wait().0, Some(0));
     assert_eq!(place.report("x")["totals"]["events"], 100);
 
-    // Who wants TLS and meets none.
+    // A client that requires TLS connects to a server without it.
     let Some((mut recorder, mut output)) = record(&place, &["live", "127.0.0.1:0"]) else { return };
     let address = recorder.address();
     ready(&mut output);
@@ -162,7 +162,7 @@ fn half_a_handshake_is_dropped_in_time_and_holds_up_nobody() {
     else {
         return;
     };
-    // The beginning of a record of 512 bytes that holds a ClientHello of 508 [RFC 8446 §5.1, §4].
+    // The beginning of a 512-byte record that contains a ClientHello of 508 bytes [RFC 8446 §5.1, §4].
     let half = [&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3][..], &[0; 100]].concat();
     let peer = |bytes: &[u8]| {
         let mut peer = TcpStream::connect(&address).expect("a server");
@@ -172,7 +172,7 @@ fn half_a_handshake_is_dropped_in_time_and_holds_up_nobody() {
     };
     let mut silent: Vec<TcpStream> =
         [&b""[..], &half[..1], &half[..7], &half].map(peer).into_iter().collect();
-    // One that says a byte from time to time.
+    // A peer that sends a byte from time to time.
     let slow_peer = peer(&half);
     let mut writer = slow_peer.try_clone().expect("the same socket");
     let slow = std::thread::spawn(move || {
@@ -191,7 +191,7 @@ fn half_a_handshake_is_dropped_in_time_and_holds_up_nobody() {
         quiet(&place, &["record", "--connect", &address, "--fingerprint", &known, "-o", "good"]);
     wait_for("the client", || place.0.join("good/report.json").exists());
     write(&mut recorder, &mut output, 1_000);
-    // All of them are let go: the server's end of the connection is closed, or reset.
+    // All of them are disconnected: the server closes or resets the connection.
     for mut peer in silent {
         let mut rest = Vec::new();
         let ended = peer.read_to_end(&mut rest);
@@ -199,7 +199,7 @@ fn half_a_handshake_is_dropped_in_time_and_holds_up_nobody() {
         assert!(!ended.as_ref().is_err_and(late), "{ended:?}");
     }
     assert!(slow.join().expect("no panic") < LONG);
-    // More than are served at once, for as long as they may be there.
+    // More than are served at once, for as long as the server lets them stay.
     let crowd: Vec<TcpStream> = (0..100).map(|_| peer(&half)).collect();
     write(&mut recorder, &mut output, 1_000);
     drop(crowd);
@@ -213,7 +213,7 @@ fn half_a_handshake_is_dropped_in_time_and_holds_up_nobody() {
     assert_eq!(live["clients"].as_array().map(Vec::len), Some(1), "{live}");
 }
 
-/// What openssl makes of this, in the place; `None`, said aloud, where it is missing.
+/// Runs openssl in the folder; prints a message and returns `None` if it is missing.
 fn openssl(place: &Place, arguments: &str) -> Option<()> {
     let run = Command::new("openssl")
         .args(arguments.split(' '))

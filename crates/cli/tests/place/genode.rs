@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs of Genode's trace recorder, as it writes them.
+//! Recordings in the format of Genode's trace recorder.
 
 use super::Place;
 use std::fs;
 
-/// What one thread did: label, thread, time of the packet's ends, events.
+/// Activity of one thread: label, thread, time of both ends of the packet, events.
 pub type Thread<'a> = (&'a str, &'a str, (u64, u64), &'a [Vec<u8>]);
 
-/// An event.
+/// Returns an event.
 pub fn event(id: u8, time: u64, payload: &[u8]) -> Vec<u8> {
     [&[id][..], &time.to_le_bytes(), payload].concat()
 }
 
-/// A checkpoint of a kind.
+/// Returns a checkpoint of a kind.
 pub fn checkpoint(time: u64, data: u32, kind: u8, name: &str) -> Vec<u8> {
     let name = format!("{name}\0");
     let payload = [&data.to_le_bytes()[..], &0u64.to_le_bytes(), &[kind], name.as_bytes()].concat();
     event(7, time, &payload)
 }
 
-/// A packet: what one thread did in one period.
+/// Returns a packet: the activity of one thread in one period.
 fn packet((label, thread, times, events): Thread<'_>) -> Vec<u8> {
     let names = format!("{label}\0{thread}\0");
     let header_bytes = 33 + names.len();
@@ -38,8 +38,8 @@ fn packet((label, thread, times, events): Thread<'_>) -> Vec<u8> {
 }
 
 impl Place {
-    /// The directory of a run: one copy of the metadata at its root, streams in the directories
-    /// of their components. Nothing is copied by hand.
+    /// Writes the directory of a recording: a single copy of the metadata in its root, and streams in the
+    /// directories of their components. The user need not copy files.
     pub fn genode(&self, run: &str, threads: &[Thread<'_>]) {
         for thread in threads {
             let directory = self.0.join(run).join(thread.0.replace(" -> ", "/"));

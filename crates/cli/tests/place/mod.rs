@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a test runs `lat`: a private folder, also for areas, so that nothing else that is traced
-//! on this machine is seen or disturbed.
+//! A private folder in which a test runs `lat`, also for areas, so that other traced programs on this machine
+//! are neither visible nor disturbed.
 
-// Each test file uses what it needs.
+// Each test file uses only a part.
 #![allow(dead_code)]
 
 pub mod genode;
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of its own for each test, removed at the end.
+/// A folder for one test, removed when the test ends.
 pub struct Place(pub PathBuf);
 
 impl Place {
     pub fn new() -> Place {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        // Partner: none; only the numbers must differ.
+        // Partner: none; the numbers only need to differ.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("recording-{}-{number}", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs of examples/, compiled with the tracer.
+//! Compiles programs of examples/ with the tracer.
 
 use super::Place;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 impl Place {
-    /// Compiles `examples/NAME/NAME.c`; `None`, said aloud, where there is no compiler.
+    /// Compiles `examples/NAME/NAME.c`; prints a message and returns `None` if there is no compiler.
     pub fn example(&self, name: &str) -> Option<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         self.compile(name, &root.join("examples").join(name).join(format!("{name}.c")), name)
@@ -44,7 +44,7 @@ impl Place {
         Some(binary)
     }
 
-    /// Records a program with these options of `lat record` and arguments of the program.
+    /// Records a program, with options of `lat record` and arguments of the program.
     pub fn record(&self, to: &str, options: &[&str], program: &Path, arguments: &[&str]) {
         let program = program.to_str().expect("a path of letters");
         let all = [&["record", "--quiet", "-o", to], options, &["--", program], arguments].concat();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Two processes that can be recorded apart: one sends orders through a pipe with a name, the
- * other receives them, both with the schema of examples/slowdown.
+ * Two processes that can be recorded separately: one sends orders through a named pipe, the
+ * other receives them. Both use the schema of examples/slowdown.
  *
  *     two_sides send|receive PIPE COUNT
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Writers of policies: followed by a client, on a disk of their own that is full, and where two
-//! policies would want two of one program.
+//! Outputs of policies: followed by a client, on a full disk of their own, and requested by two policies for
+//! the same program.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::faults::{account, committed, found, lost, steps, wait_for};
 use crate::place::Place;
 
-/// Says so when it is ready, and writes so many events for each number that it is told.
+/// Prints a line when it is ready, and writes the number of events that it reads from its input.
 const ASKED: &str = r#"
     #include <lockio.h>
     #include <stdio.h>
@@ -29,7 +29,7 @@ const ASKED: &str = r#"
     }
 "#;
 
-/// Programs `one` and `two`, which do the same.
+/// Compiles programs `one` and `two`, which are identical.
 fn programs(place: &Place) -> Option<[PathBuf; 2]> {
     let source = place.0.join("asked.c");
     fs::write(&source, ASKED).expect("its source");
@@ -103,9 +103,9 @@ fn clients_follow_what_a_policy_matches_and_nothing_else() {
     assert_eq!(print("there"), print("beside"));
 }
 
-/// A file system of this size at `full`, for what a policy matches; the rest is recorded beside it.
-/// Both programs go on until the recorder has found it full and takes what it kept for that, and a
-/// little longer: at most a minute.
+/// Script with a file system of this size at `full` for the output of a policy; the rest is recorded outside
+/// of it. Both programs continue until the recorder has found it full and uses its reserve, and a little
+/// longer: at most one minute.
 const SCRIPT: &str = r#"
     mkdir full && mount -t tmpfs -o size=2m tmpfs full || exit 77
     wait_for_the_end() {
@@ -147,7 +147,8 @@ fn a_writer_on_a_full_disk_ends_cleanly_and_alone() {
     assert_eq!(text("status").trim(), "0", "{errors}");
     assert!(errors.contains("full/beside"), "{errors}");
     let (out, beside) = (place.report("out"), place.report("beside"));
-    // What went there is a recording up to there, and what could not be written is counted.
+    // The output on the full disk is a recording up to that time, and events that could not be written are
+    // counted.
     assert_eq!(
         (&beside["complete"], &out["outputs"][0]["complete"]),
         (&false.into(), &false.into())
@@ -159,7 +160,7 @@ fn a_writer_on_a_full_disk_ends_cleanly_and_alone() {
     assert!(lost(&place, "beside") > 0 && lost(&place, "beside") <= first.missing, "{first:?}");
     let index = place.0.join("beside/ctf/index").read_dir();
     assert!(index.expect("an index").next().is_some());
-    // The other one is whole.
+    // The other output is complete.
     assert!(out["problems"].to_string().contains("full/beside"), "{out}");
     let second = account(&[found(&place, "out")], committed(&place, "second"));
     assert_eq!((second.missing, second.twice, lost(&place, "out")), (0, 0, 0), "{second:?}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two machines are two machines: processors, processes and threads of one are not those of the other, in
-//! every table, lane and export.
+//! Two machines stay separate: CPUs, processes and threads of one are not those of the other, in every table,
+//! lane and export.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,11 +13,11 @@ use crate::kernel::usable;
 use crate::place::Place;
 use crate::view::client::Viewer;
 
-/// What is added to numbers of processors, and of threads and processes, of the second machine.
+/// Offsets of CPU numbers, and of thread and process ids, of the second machine.
 const CPUS: u64 = 10_000;
 const THREADS: u64 = 100_000_000;
 
-/// Records what the scheduler does, of all processes.
+/// Records the scheduler activity of all processes.
 fn record(place: &Place, to: &str) {
     let work = "for i in 1 2 3; do sleep 0.01; seq 20000 > /dev/null; done";
     let kernel = "sched,irq,softirq,syscalls,block";
@@ -26,7 +26,8 @@ fn record(place: &Place, to: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Makes a recording one of another machine: another name, another boot, and so another counter.
+/// Turns a recording into one of another machine: another host name, another boot, and therefore another
+/// counter.
 fn move_elsewhere(place: &Place, recording: &str) {
     let path = place.0.join(recording).join("ctf/metadata");
     let text = fs::read_to_string(&path).expect("metadata");
@@ -40,7 +41,7 @@ fn move_elsewhere(place: &Place, recording: &str) {
         .expect("written");
 }
 
-/// Rows of a list by their number, without what depends on the whole trace.
+/// Returns the rows of a list by their number, without members that depend on the whole trace.
 fn by_number(stats: &Value, list: &str, key: &str) -> BTreeMap<u64, Value> {
     let row = |row: &Value| {
         let number = row[key].as_u64().expect("a number");
@@ -68,7 +69,7 @@ fn two_machines_are_two_machines() {
     let (here, there, both) =
         (one("here"), one("there"), place.json(&["stats", "here", "there", "--json"]));
 
-    // Each machine has what it has alone.
+    // Each machine has the rows that it has alone.
     for (list, key, step) in
         [("cpus", "cpu", CPUS), ("threads", "tid", THREADS), ("thread_states", "tid", THREADS)]
     {
@@ -98,7 +99,7 @@ fn two_machines_are_two_machines() {
         assert_eq!(*times, (a.0 + b.0, a.1 + b.1), "{name}");
     }
 
-    // Tables say of each recording what they say of it alone, with numbers of its machine.
+    // Tables report for each recording what they report for it alone, with the numbers of its machine.
     for (name, columns, step) in
         [("cpus", ["cpu", "events"], CPUS), ("threads", ["tid", "events"], THREADS)]
     {
@@ -111,7 +112,7 @@ fn two_machines_are_two_machines() {
                 let mut cells = line.split(',');
                 let recording = cells.next()?.to_owned();
                 let row = (recording, cells.next()?.parse().ok()?, cells.next()?.to_owned());
-                // Of one recording alone its report knows threads as well that did nothing in it.
+                // Read alone, a recording also lists threads from its report that have no events.
                 Some(row).filter(|row| row.2 != "0")
             };
             text.lines().skip(1).filter_map(row).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What events of a Linux kernel mean here, whoever recorded them.
+//! Interpretation of Linux kernel events, from every recorder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use crate::place::Place;
 use crate::view::client::Viewer;
 use crate::wakeups::{self, Printed};
 
-/// What is said here of one trace, and what another program prints of it.
+/// A trace, and its events as printed by another program.
 pub struct Kernel<'a> {
     pub place: &'a Place,
-    /// A path.
+    /// Path of the trace.
     pub trace: &'a str,
     pub judge: &'a str,
     pub events: Vec<Event>,
-    /// By how many nanoseconds a duration may differ: where the clock counts something else.
+    /// Largest difference of a duration, in nanoseconds, for clocks with another unit.
     pub off: u64,
     /// Whether the kernel is older than 4.14.
     pub is_old: bool,
@@ -37,7 +37,7 @@ fn tid(row: &Value) -> i64 {
     row["tid"].as_i64().unwrap_or(-1)
 }
 
-/// Count and nanoseconds of the complete spans of each name.
+/// Returns count and nanoseconds of the complete spans of each name.
 fn spans(stats: &Value) -> BTreeMap<String, Times> {
     let of = |row: &Value| {
         let name = row["name"].as_str().expect("a name").to_owned();
@@ -51,13 +51,13 @@ pub fn same_spans(stats: &Value, truth: &BTreeMap<String, Times>) -> bool {
     for (name, times) in truth {
         let (count, nanos) = here.get(name).copied().unwrap_or_default();
         assert_eq!(count, times.0, "{name}: {nanos} {times:?}");
-        // A clock that does not count nanoseconds is rounded, each way, by each program.
+        // If the clock does not count nanoseconds, each program rounds in its own way.
         assert!(nanos.abs_diff(times.1) <= 2 * count, "{name}: {nanos} {times:?}");
     }
     !truth.is_empty()
 }
 
-/// Errors that are compared by their names.
+/// Errors that are compared by name.
 const ERRORS: [(i64, &str); 6] = [
     (-2, "ENOENT"),
     (-9, "EBADF"),
@@ -67,8 +67,8 @@ const ERRORS: [(i64, &str); 6] = [
     (-512, "ERESTARTSYS"),
 ];
 
-/// How often calls of each name returned, with which errors, how many bytes; calls by number are compared
-/// without their names.
+/// Compares the number of returned calls of each name, their errors, and their bytes. Calls by number are
+/// compared without names.
 fn same_values(stats: &Value, events: &[Event]) -> bool {
     let there = truth::values(events);
     let is_by_number = |name: &str| name.starts_with('#');
@@ -108,7 +108,7 @@ fn same_values(stats: &Value, events: &[Event]) -> bool {
         here.sort();
         others.sort();
         assert_eq!(here, others);
-        // Those of read and write, which are 0 and 1 of x86-64.
+        // Bytes of read and write, which are calls 0 and 1 of x86-64.
         for (number, name) in [("#0", "read"), ("#1", "write")] {
             let bytes = there.get(number).map_or(0, |of| of.bytes);
             assert_eq!(named.get(name).and_then(|of| of.3).unwrap_or(0), bytes, "{name}");
@@ -125,8 +125,8 @@ fn same_values(stats: &Value, events: &[Event]) -> bool {
     !there.is_empty()
 }
 
-/// Bytes of each device, by what they are for; times in queues and at the device where nothing makes places
-/// of requests uncertain.
+/// Compares the bytes of each device by operation; also times in queues and at the device, if all requests
+/// can be distinguished.
 fn same_requests(stats: &Value, events: &[Event]) -> bool {
     let (there, is_certain) = truth::requests(events);
     let mut here: BTreeMap<(String, bool), truth::Request> = BTreeMap::new();
@@ -154,7 +154,7 @@ fn same_requests(stats: &Value, events: &[Event]) -> bool {
 }
 
 impl Kernel<'_> {
-    /// Checks everything that it can mean.
+    /// Checks every meaning that the trace can have.
     pub fn check(&self, column: &mut Column) {
         let stats = self.place.json(&["stats", self.trace, "--json"]);
         let events = &self.events[..];
@@ -203,7 +203,7 @@ impl Kernel<'_> {
             let has_ended = |row: &&Value| row["has_ended"] == true && !torn.contains(&tid(row));
             let here: BTreeSet<i64> =
                 rows(&stats, "thread_states").iter().filter(has_ended).map(tid).collect();
-            // One that only left has no row.
+            // A thread that only left a CPU has no row.
             let known: BTreeSet<i64> = states.keys().map(|(tid, _)| *tid).collect();
             let there: BTreeSet<i64> =
                 ended.difference(&torn).filter(|tid| known.contains(tid)).copied().collect();
@@ -238,7 +238,7 @@ impl Kernel<'_> {
         column.check("block request", self.judge, || {
             let (requests, is_ambiguous) = truth::pair(events, truth::block);
             if is_ambiguous {
-                // Two to one place, as those that have none and only flush.
+                // Two requests to one place, like flushes, which have none.
                 let [here, there] = [&spans(&stats), &requests].map(|of| of["block"].0);
                 assert_eq!(here, there);
                 return true;
@@ -252,7 +252,7 @@ impl Kernel<'_> {
         self.who(column);
     }
 
-    /// The table has as many rows with a value in a column as the list of the statistics counts.
+    /// Checks that the table has as many rows with a value in a column as the statistics count.
     fn same_rows(&self, stats: &Value, list: &str, number: &str, table: &str, column: &str) {
         let all: u64 = rows(stats, list).iter().map(|row| count(row, number)).sum();
         let rows = crate::foreign::table(self.place, self.trace, table);
@@ -260,7 +260,7 @@ impl Kernel<'_> {
         assert_eq!(has_value, all, "{table}");
     }
 
-    /// What the kernel did for threads and with devices.
+    /// Checks the kernel's work for threads and with devices.
     fn of_kernel(&self, column: &mut Column, stats: &Value, torn: &BTreeSet<i64>) {
         let events = &self.events[..];
         column.check("soft interrupt raised", self.judge, || {
@@ -286,7 +286,7 @@ impl Kernel<'_> {
                 of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
             };
             assert_eq!(sum(&here), sum(&there));
-            // After a missing switch the last one seen does not say which thread runs.
+            // After a missing switch, the running thread is unknown.
             for of in [&mut here, &mut there] {
                 of.retain(|tid, _| !torn.contains(tid));
             }
@@ -327,7 +327,7 @@ impl Kernel<'_> {
         });
     }
 
-    /// The page's utilisation is that of the processors, with its quality.
+    /// Checks that the viewer's utilisation is that of the CPUs, with its quality.
     fn view(&self, column: &mut Column, stats: &Value) {
         column.check("switch", self.judge, || {
             let viewer = Viewer::start(self.place, &[self.trace]);
@@ -399,7 +399,7 @@ impl Kernel<'_> {
         column.check("fork: process of the child", self.judge, || {
             let children = truth::children(&self.events);
             let mut seen = BTreeSet::new();
-            // Each processor has a thread 0; perf has no number of one that is gone, but this.
+            // Thread 0 exists once per CPU; perf prints 4294967295 for a thread that is gone.
             let is_one = |tid: &str| !["0", "4294967295"].contains(&tid);
             let twice = threads.iter().find(|row| !seen.insert(&row["tid"]) && is_one(&row["tid"]));
             assert!(twice.is_none(), "a thread of two processes: {twice:?}");

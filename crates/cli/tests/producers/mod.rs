@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Producers and meanings: what each producer's events mean here, beside what another program makes of the
-//! same trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes it.
+//! Producers and meanings: the interpretation of each producer's events, compared with another program's
+//! interpretation of the same trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes
+//! it.
 
 mod hosts;
 mod kernel;
@@ -22,7 +23,7 @@ use crate::place::Place;
 use kernel::Kernel;
 use table::Column;
 
-/// A trace that others have recorded; `None`, said aloud, where it is missing.
+/// Path of a trace recorded by others; prints a message and returns `None` if it is missing.
 fn shared(path: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
     if !path.exists() {
@@ -32,13 +33,14 @@ fn shared(path: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Has perf record the switches of the whole machine while a command runs; its words.
+/// Returns the command line for perf to record the switches of the whole machine while a command runs.
 fn beside_perf<'a>(command: &[&'a str]) -> Vec<&'a str> {
     let perf = ["perf", "record", "-q", "-a", "-m", "2048", "-o", "switches.data"];
     [&perf[..], &["-e", "sched:sched_switch", "--"], command].concat()
 }
 
-/// How often each thread came to a processor, and milliseconds there, as `perf sched timehist` has them.
+/// Returns how often each thread was scheduled, and its running time in milliseconds, from `perf sched
+/// timehist`.
 fn timehist(place: &Place, file: &str) -> BTreeMap<i64, (u64, f64)> {
     let mut perf = Command::new("perf");
     let output = perf.args(["sched", "timehist", "-s", "-i", file]).current_dir(&place.0).output();
@@ -53,12 +55,12 @@ fn timehist(place: &Place, file: &str) -> BTreeMap<i64, (u64, f64)> {
     String::from_utf8_lossy(&text).lines().filter_map(row).collect()
 }
 
-/// Running time is within 1 % or 1 ms of what perf has recorded at the same time, of threads that both saw
-/// come as often; what is a lower bound is no more than that.
+/// Running time is within 1 % or 1 ms of that recorded by perf at the same time, for threads that were
+/// scheduled equally often in both. A lower bound does not exceed it.
 fn same_times(place: &Place, trace: &str, file: &str) -> bool {
     let there = timehist(place, file);
     let stats = place.json(&["stats", trace, "--section", "threads", "--json"]);
-    // The last stretch of a thread that was gone by then perf gives to nobody.
+    // perf assigns the last run of a thread that has exited to no thread.
     let of_nobody = there.get(&-1).map_or(0.0, |of| of.1);
     let mut compared = 0;
     for row in stats["threads"].as_array().expect("rows") {
@@ -77,11 +79,12 @@ fn same_times(place: &Place, trace: &str, file: &str) -> bool {
             compared += 1;
         }
     }
-    // On a machine whose kernel keeps switches to itself few are known for certain.
+    // If the kernel omits switches, few running times are certain.
     compared >= 5
 }
 
-/// How often each thread left each CPU, and milliseconds there, as `perf sched timehist` lists them.
+/// Returns how often each thread left each CPU, and its running time there in milliseconds, from `perf sched
+/// timehist`.
 fn timehist_by_cpu(place: &Place, file: &str) -> BTreeMap<(u64, u64), (u64, f64)> {
     let mut perf = Command::new("perf");
     let output = perf.args(["sched", "timehist", "-i", file]).current_dir(&place.0).output();
@@ -102,9 +105,9 @@ fn timehist_by_cpu(place: &Place, file: &str) -> BTreeMap<(u64, u64), (u64, f64)
     all
 }
 
-/// The running time of each thread on each CPU is within 1 % or 1 ms of what perf has recorded at the same
-/// time, where both saw the thread leave that CPU as often; but for threads some of whose switches are
-/// missing or have no order.
+/// The running time of each thread on each CPU is within 1 % or 1 ms of that recorded by perf at the same
+/// time, if the thread left that CPU equally often in both. Threads with missing or unordered switches are
+/// excluded.
 fn same_times_by_cpu(place: &Place, trace: &str, file: &str, uncertain: &BTreeSet<i64>) -> bool {
     let there = timehist_by_cpu(place, file);
     let mut here: BTreeMap<(u64, u64), (u64, f64)> = BTreeMap::new();
@@ -131,7 +134,8 @@ fn same_times_by_cpu(place: &Place, trace: &str, file: &str, uncertain: &BTreeSe
     compared >= 5
 }
 
-/// The longest wait of each thread for a processor, and how many, as `perf sched latency` has them.
+/// Returns the longest scheduling latency of each thread, and the number of latencies, from `perf sched
+/// latency`.
 fn same_latencies(place: &Place, file: &str) -> bool {
     let mut perf = Command::new("perf");
     let output = perf.args(["sched", "latency", "-p", "-i", file]).current_dir(&place.0).output();
@@ -156,7 +160,7 @@ fn same_latencies(place: &Place, file: &str) -> bool {
             |row: &&Value| row["not_exact"].as_object().is_some_and(serde_json::Map::is_empty);
         if let Some(row) = row.filter(is_exact) {
             let longest = row["longest_wait_ns"].as_u64().expect("a number") as f64 / 1e6;
-            // It prints microseconds.
+            // perf prints microseconds.
             assert!((longest - most).abs() <= 0.001_001, "{line}: {row}");
             compared += 1;
         }
@@ -164,7 +168,7 @@ fn same_latencies(place: &Place, file: &str) -> bool {
     compared >= 10
 }
 
-/// The events that live recordings have: groups of the kernel's.
+/// Events of live recordings, by kernel groups.
 const GROUPS: [&str; 7] = ["sched", "irq", "raw_syscalls", "exceptions", "block", "net", "task"];
 
 /// Forks, threads with names, sleeps, sockets, files, page faults, work, failing calls.
@@ -210,8 +214,9 @@ fn lttng_kernel() {
     column.finish();
 }
 
-/// What a recording of the whole machine is: other tests run on it, too, and what the kernel tells of a
-/// program that begins or ends beside the recording can be torn. So one that differs is made again, twice.
+/// A recording of the whole machine. Other tests run at the same time, and the kernel's events of a program
+/// that starts or ends at the edge of the recording can be incomplete, so a recording that differs is
+/// repeated up to twice.
 #[test]
 fn lat_record() {
     if !usable(&["babeltrace2", "perf", "python3"]) {
@@ -226,7 +231,8 @@ fn lat_record() {
     }
 }
 
-/// The column of a recording of `lat`; none, and that is said, where it is not whole.
+/// Returns the column of a recording of `lat`; prints a message and returns `None` if the recording is
+/// incomplete.
 fn recorded() -> Option<Column> {
     let place = Place::new();
     let groups = GROUPS.join(",").replace("raw_syscalls", "syscalls,softirq");
@@ -291,12 +297,12 @@ fn perf_data() {
     column.finish();
 }
 
-/// An instance of tracefs, gone at the end.
+/// An instance of tracefs, removed on drop.
 struct Instance(PathBuf);
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // It is gone already where trace-cmd has extracted it.
+        // trace-cmd extract already removes it.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -350,7 +356,7 @@ fn trace_dat() {
     column.finish();
 }
 
-/// As [`trace_dat`], of a file that `trace-cmd record` writes itself.
+/// Like [`trace_dat`], for a file written by `trace-cmd record`.
 #[test]
 fn trace_cmd_record() {
     if !usable(&["perf", "python3", "trace-cmd"]) {
@@ -377,7 +383,8 @@ fn trace_cmd_record() {
     }
 }
 
-/// Whether a recording has all its events; says so where it has not, for then no two programs have the same.
+/// Whether a recording has all its events. Prints a message if not, because then no two programs have the
+/// same events.
 fn is_whole(place: &Place, trace: &str) -> bool {
     let stats = place.json(&["stats", trace, "--section", "losses", "--json"]);
     let losses = stats["losses"].as_array().expect("losses");
@@ -387,7 +394,7 @@ fn is_whole(place: &Place, trace: &str) -> bool {
     losses.is_empty()
 }
 
-/// Its events of the kernel; track events are in another trace.
+/// Checks its kernel events; track events are in another trace.
 fn kernel_of_perfetto(column: &mut Column, tool: &TraceProcessor) {
     let Some(path) = shared("traces/perfetto-MIT/test_trace.perfetto-trace") else { return };
     let place = Place::new();
@@ -398,7 +405,7 @@ fn kernel_of_perfetto(column: &mut Column, tool: &TraceProcessor) {
     kernel.check(column);
     let stats = place.json(&["stats", trace, "--json"]);
     column.check("counter", "trace processor", || {
-        // The frequency of a processor is told on any: of which it is stands in the event.
+        // The frequency of a CPU may be reported on any CPU: the event contains the CPU that it applies to.
         let sql = "select t.cpu, count(*) from counter c join cpu_counter_track t on c.track_id = t.id \
                    where t.name = 'cpufreq' group by 1 order by 1";
         let there = tool.ask(&path, &[sql]);

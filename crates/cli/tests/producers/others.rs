@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What events of programs, and of other systems than Linux, mean here.
+//! Interpretation of events of programs, and of systems other than Linux.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ use crate::foreign::{self, TraceProcessor, table};
 use crate::place::Place;
 use crate::place::genode::{checkpoint, event};
 
-/// Spans by thread: functions by their address.
+/// Spans by thread: functions, identified by address.
 fn function(event: &Event, tid: Option<i64>) -> Option<(bool, String, String)> {
     let begins = match event.name.as_str() {
         "func_entry" => true,
@@ -53,7 +53,7 @@ fn chrome_json() {
     let Some(tool) = TraceProcessor::find() else { return };
     let place = Place::new();
     let mut column = Column::new("Chrome JSON");
-    // A program of Python, by a tracer that writes this format.
+    // A Python program, traced by a tracer that writes this format.
     let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let program = "import threading\nfrom viztracer import VizTracer\n\
         tracer = VizTracer(verbose=0, output_file='t.json')\ntracer.start()\n\
@@ -73,11 +73,11 @@ fn chrome_json() {
     let of_phase = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count() as u64;
     let stats = place.json(&["stats", "t.json", "--json"]);
     column.check("span", "trace processor", || {
-        // Instants are slices of no length there.
+        // The trace processor stores instants as slices of length zero.
         let (own, other) =
             (foreign::spans(&place, "t.json", 1), foreign::perfetto(&tool, &place, "t.json", 1));
         assert!(own.keys().eq(other.keys()), "{own:?} {other:?}");
-        // Fractions of nanoseconds are rounded, each way, by each program.
+        // Each program rounds fractions of nanoseconds in its own way.
         for (name, (count, nanos)) in &own {
             let there = other[name];
             assert!(*count == there.0 && nanos.abs_diff(there.1) <= 2 * count, "{name} {there:?}");
@@ -86,7 +86,8 @@ fn chrome_json() {
         !own.is_empty()
     });
     column.check("span: self time", "counting", || {
-        // Of the spans of a thread, each moment is of the innermost: so together they are what is covered.
+        // On each thread, every point in time belongs to the innermost span, so self times add up to the
+        // covered time.
         let mut own: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
         for event in events.iter().filter(|event| event["ph"] == "X") {
             let nanos =
@@ -105,7 +106,7 @@ fn chrome_json() {
         }
         let spans = stats["spans"].as_array().expect("spans").iter();
         let here: u64 = spans.map(|span| span["self_ns"].as_u64().unwrap_or(0)).sum();
-        // Times of microseconds with three decimals, read as floating point here.
+        // Times are in microseconds with three decimals, parsed as floating point here.
         assert!(here.abs_diff(covered) <= 2 * of_phase("X"), "{here} {covered}");
         true
     });
@@ -118,7 +119,7 @@ fn chrome_json() {
         here > 0
     });
     names_of_json(&mut column, &place, events);
-    // Asynchronous spans, of several processes, categories and kinds of ids.
+    // Asynchronous spans, with several processes, categories and kinds of ids.
     column.check("async span", "trace processor", || {
         for seed in 1..4 {
             fs::write(place.0.join("a.json"), foreign::chrome_async(seed)).expect("written");
@@ -208,7 +209,7 @@ fn perfetto_track_events() {
     column.check("span", "trace processor", || same(&slices("thread_track")));
     column.check("async span", "trace processor", || same(&slices("process_track")));
     column.check("flow", "trace processor", || {
-        // Ids are signed there.
+        // The trace processor prints ids as signed numbers.
         let id = |value: &Value| value.as_str().and_then(|id| id.parse::<i64>().ok());
         let rows = ask("select trace_id, count(*) from flow group by 1");
         let rows = rows.as_array().expect("rows").iter();
@@ -224,7 +225,7 @@ fn perfetto_track_events() {
         for (id, count) in &there {
             assert_eq!(here.get(id), Some(count), "{id:#x}");
         }
-        // A step without a beginning sends here, and is left out there.
+        // A flow step without a start counts as a send here; the trace processor ignores it.
         let steps = "select value from stats where name = 'flow_step_without_start'";
         let more =
             here.iter().filter(|(id, _)| !there.contains_key(id)).map(|of| of.1).sum::<u64>();
@@ -241,7 +242,7 @@ fn perfetto_track_events() {
                 .map(|row| (number(&row[0]), row[1].as_str().unwrap_or("").to_owned()))
                 .collect();
             let mut compared = 0;
-            // Thread 0 is of each processor another.
+            // Each CPU has a different thread 0.
             for row in
                 table(&place, "chrome.pftrace", "threads").iter().filter(|row| row[id] != "0")
             {
@@ -263,7 +264,7 @@ fn barrelfish() {
     let (place, trace) = (Place::new(), path.to_str().expect("UTF-8"));
     let stats = place.json(&["stats", trace, "--json"]);
     let mut column = Column::new("Barrelfish");
-    // CORE TIME RAW: subsystem and event are the upper half of the third.
+    // CORE TIME RAW: subsystem and event are the upper half of the third number.
     let events: Vec<(u64, u64, u64, u64)> = text
         .lines()
         .filter_map(|line| {
@@ -349,7 +350,7 @@ fn barrelfish() {
 fn genode() {
     let place = Place::new();
     let mut column = Column::new("Genode");
-    // A server that is called and calls another; its queue; a part of its work.
+    // A server that is called and calls another; its queue; a nested part of its work.
     let mut events = Vec::new();
     let (mut time, mut calls, mut levels) = (1000, (0, 0), Vec::new());
     for round in 0..20_u64 {
@@ -381,7 +382,7 @@ fn genode() {
         true
     });
     column.check("state", "the run as made", || {
-        // It waits for the answer of each call until that returns.
+        // The thread waits for the reply of each call until the call returns.
         let states = stats["states"][0]["states"].as_array().expect("states");
         let waits = states.iter().find(|state| state["state"] == "await_reply").expect("it");
         assert_eq!(count(waits, "total_ns"), calls.1, "{waits}");
@@ -399,7 +400,7 @@ fn genode() {
     column.finish();
 }
 
-/// Events of Zephyr's `subsys/tracing/ctf`, those that are used here, with their numbers and fields.
+/// Event classes of Zephyr's `subsys/tracing/ctf` that are used here, with their numbers and fields.
 const ZEPHYR: [(&str, u8, &str); 12] = [
     ("thread_switched_out", 0x10, "uint32_t thread_id; name_t name[20];"),
     ("thread_switched_in", 0x11, "uint32_t thread_id; name_t name[20];"),
@@ -415,7 +416,7 @@ const ZEPHYR: [(&str, u8, &str); 12] = [
     ("isr_exit_to_scheduler", 0x1d, ""),
 ];
 
-/// A run of Zephyr: a worker that takes a semaphore which a timer gives, beside one that works on.
+/// A run of Zephyr: a worker takes a semaphore that a timer gives, while another thread works continuously.
 fn zephyr(folder: &Path) {
     const IDLE: u32 = 0x2000_0100;
     const WORKER: u32 = 0x2000_0200;
@@ -503,7 +504,7 @@ fn zephyr_ctf() {
         true
     });
     column.check("time on a processor", "babeltrace2", || {
-        // From in to the next in: what the scheduler does in between is the thread's that leaves.
+        // From one switch in to the next: the scheduler's time between belongs to the previous thread.
         let ins: Vec<&Event> =
             events.iter().filter(|event| event.name == "thread_switched_in").collect();
         let mut ran: BTreeMap<i64, u64> = BTreeMap::new();
@@ -577,7 +578,7 @@ fn own_schema() {
     let Some(events) = printed::babeltrace(&place.0.join("demo/ctf")) else { return };
     let stats = place.json(&["stats", "demo", "--json"]);
     let mut column = Column::new("own schema");
-    // By examples/demo/demo.pleco; names of both subsystems, events in the order of time.
+    // After examples/demo/demo.pleco: names of both subsystems, events in time order.
     let key = |event: &Event| event.number("id").or_else(|| event.number("worker"));
     let edge = |begin: &'static str, end: &'static str, name: &'static str| {
         move |event: &Event, _: Option<i64>| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events as other programs print them, each in its own way.
+//! Parsers for events as printed by other programs, each in its own format.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,33 +9,33 @@ use serde_json::Value;
 
 use crate::foreign::TraceProcessor;
 
-/// One event as another program prints it.
+/// An event as printed by another program.
 #[derive(Debug, Clone, Default)]
 pub struct Event {
-    /// Nanoseconds since the zero of the clock.
+    /// Nanoseconds from the origin of the clock.
     pub time: u64,
     pub cpu: i64,
-    /// The thread that it happened in, if the program prints it.
+    /// The thread in which it occurred, if the program prints it.
     pub tid: Option<i64>,
-    /// Whether the program says that it happened in an interrupt.
+    /// Whether the program reports that it occurred in an interrupt.
     pub is_interrupt: bool,
-    /// Without the name of its subsystem.
+    /// Name without the subsystem.
     pub name: String,
-    /// With it, where the program prints it.
+    /// Name with the subsystem, if the program prints it.
     pub full: String,
-    /// The fields of its contexts, where the program prints them.
+    /// Fields of its contexts, if the program prints them.
     pub context: BTreeMap<String, String>,
-    /// Its own fields, not those of its contexts.
+    /// Its payload fields, without those of the contexts.
     pub fields: BTreeMap<String, String>,
 }
 
 impl Event {
-    /// A field as a number, hexadecimal or not.
+    /// Returns a field as a number, decimal or hexadecimal.
     pub fn number(&self, name: &str) -> Option<i64> {
         number(self.fields.get(name)?)
     }
 
-    /// The first of these fields that it has.
+    /// Returns the first of these fields that the event has.
     pub fn either(&self, names: &[&str]) -> Option<i64> {
         names.iter().find_map(|name| self.number(name))
     }
@@ -59,7 +59,7 @@ pub fn nanos(text: &str) -> Option<u64> {
     Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + fraction)
 }
 
-/// What a program prints; `None`, said aloud, where it is missing or fails.
+/// Returns the output of a program; prints a message and returns `None` if it is missing or fails.
 fn output(program: &str, arguments: &[&str], folder: &Path) -> Option<String> {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let output = output.inspect_err(|_| println!("SKIPPED: no {program}")).ok()?;
@@ -70,7 +70,7 @@ fn output(program: &str, arguments: &[&str], folder: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Events of a CTF trace by babeltrace2.
+/// Returns the events of a CTF trace from babeltrace2.
 pub fn babeltrace(trace: &Path) -> Option<Vec<Event>> {
     let arguments = ["--clock-seconds", "--no-delta", trace.to_str()?];
     let text = output("babeltrace2", &arguments, Path::new("."))?;
@@ -112,7 +112,7 @@ fn babeltrace_line(line: &str) -> Option<Event> {
     })
 }
 
-/// The texts between the outermost braces.
+/// Returns the texts between the outermost braces.
 fn groups_of(text: &str) -> Vec<&str> {
     let (mut groups, mut begin, mut depth, mut is_quoted, mut is_escaped) =
         (Vec::new(), 0, 1, false, false);
@@ -140,7 +140,7 @@ fn groups_of(text: &str) -> Vec<&str> {
     groups
 }
 
-/// `NAME = VALUE, …`; a text in quotes, an enumeration `( "LABEL" : container = NUMBER )`.
+/// Parses `NAME = VALUE, …`; also quoted texts, and enumerations `( "LABEL" : container = NUMBER )`.
 fn members(text: &str) -> BTreeMap<String, String> {
     let (mut fields, mut begin, mut depth, mut is_quoted, mut is_escaped) =
         (BTreeMap::new(), 0, 0, false, false);
@@ -172,14 +172,14 @@ fn members(text: &str) -> BTreeMap<String, String> {
     fields
 }
 
-/// Events of a perf.data by `perf script`.
+/// Returns the events of a perf.data from `perf script`.
 pub fn perf(folder: &Path, file: &str) -> Option<Vec<Event>> {
     let arguments = ["script", "--ns", "-F", "comm,tid,cpu,time,event,trace", "-i", file];
     let text = output("perf", &arguments, folder)?;
     Some(text.lines().filter_map(perf_line).collect())
 }
 
-/// `COMM TID [CPU] SECONDS.FRACTION: SUBSYSTEM:NAME: …`; names of threads have blanks.
+/// `COMM TID [CPU] SECONDS.FRACTION: SUBSYSTEM:NAME: …`; thread names may contain blanks.
 fn perf_line(line: &str) -> Option<Event> {
     let bracket = line.find(" [")?;
     let (cpu, rest) = line[bracket + 2..].split_once("] ")?;
@@ -192,15 +192,15 @@ fn perf_line(line: &str) -> Option<Event> {
     Some(Event { time, cpu, tid: Some(tid), name, fields, ..Event::default() })
 }
 
-/// Events of a trace.dat by `trace-cmd report`.
+/// Returns the events of a trace.dat from `trace-cmd report`.
 pub fn trace_cmd(folder: &Path, file: &str) -> Option<Vec<Event>> {
     let text = output("trace-cmd", &["report", "-N", "-t", "-l", "-i", file], folder)?;
     Some(text.lines().filter_map(trace_cmd_line).collect())
 }
 
-/// `BUFFER: COMM-TID CPUFLAGS SECONDS.FRACTION: NAME: …`; the third flag is the interrupt.
+/// `BUFFER: COMM-TID CPUFLAGS SECONDS.FRACTION: NAME: …`; the third flag marks an interrupt.
 fn trace_cmd_line(line: &str) -> Option<Event> {
-    // The first number with nine digits after its point, followed by a colon, is the time.
+    // The time is the first number with nine digits after its point and a colon after them.
     let is_time = |word: &str| {
         word.split_once('.').is_some_and(|(_, end)| end.len() == 10 && end.ends_with(':'))
     };
@@ -228,7 +228,7 @@ fn trace_cmd_line(line: &str) -> Option<Event> {
     })
 }
 
-/// Fields as formats of the kernel print them: mostly `NAME=VALUE`.
+/// Parses fields in the kernel's print formats: mostly `NAME=VALUE`.
 fn kernel_fields(name: &str, text: &str) -> BTreeMap<String, String> {
     let mut fields: BTreeMap<String, String> = text
         .split_whitespace()
@@ -240,7 +240,7 @@ fn kernel_fields(name: &str, text: &str) -> BTreeMap<String, String> {
             fields.insert(name.to_owned(), value.to_owned());
         }
     };
-    // Names of threads may have blanks: they reach to the next field.
+    // Thread names may contain blanks: they extend to the next field.
     for (key, next) in [
         ("prev_comm=", " prev_pid="),
         ("next_comm=", " next_pid="),
@@ -276,7 +276,7 @@ fn kernel_fields(name: &str, text: &str) -> BTreeMap<String, String> {
     fields
 }
 
-/// Events of the kernel by Perfetto's trace processor.
+/// Returns the kernel events from Perfetto's trace processor.
 pub fn perfetto(tool: &TraceProcessor, trace: &Path) -> Vec<Event> {
     let events = "select r.id, r.ts, r.cpu, t.tid, r.name from ftrace_event r \
                   left join thread t using (utid) order by r.ts, r.id";

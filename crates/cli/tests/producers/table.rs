@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table of what each producer's events mean here, as a page has it.
+//! The table of the meanings of each producer's events, as in the documentation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Everything that an event can mean, in the order of the page.
+/// All meanings of events, in the order of the page.
 pub const MEANINGS: [&str; 26] = [
     "switch",
     "state of a thread that leaves",
@@ -52,9 +52,9 @@ pub const PRODUCERS: [&str; 11] = [
     "own schema",
 ];
 
-/// Not in the trace.
+/// The trace has no such event.
 const ABSENT: &str = "–";
-/// Not what the other program says.
+/// The result differs from that of the other program.
 const WRONG: &str = "✗";
 
 /// One column of the table.
@@ -70,8 +70,8 @@ impl Column {
         Self { producer, cells: BTreeMap::new(), wrong: Vec::new() }
     }
 
-    /// What another program says is said here, too: `check` panics where it is not, and is false where
-    /// the trace has nothing of the kind. A meaning may be checked with several traces.
+    /// Records the result of a comparison with another program. `check` panics on a difference, and returns
+    /// false if the trace has nothing to compare. A meaning may be checked with several traces.
     pub fn check(&mut self, meaning: &'static str, judge: &str, check: impl FnOnce() -> bool) {
         assert!(MEANINGS.contains(&meaning), "{meaning}");
         match catch_unwind(AssertUnwindSafe(check)) {
@@ -93,14 +93,14 @@ impl Column {
         }
     }
 
-    /// Compares the column with the page, or writes it there where `UPDATE_EXPECT` is set.
+    /// Compares the column with the page, or writes it there if `UPDATE_EXPECT` is set.
     pub fn finish(self) {
         let difference = self.difference();
         assert!(difference.is_none(), "{}", difference.unwrap_or_default());
         println!("{}: {:#?}\n{}", self.producer, self.cells, self.wrong.join("\n"));
     }
 
-    /// What the page says otherwise; it is written there where `UPDATE_EXPECT` is set.
+    /// Returns the difference to the page, or writes the column there if `UPDATE_EXPECT` is set.
     pub fn difference(&self) -> Option<String> {
         static PAGE: Mutex<()> = Mutex::new(());
         let _one = PAGE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Column {
             let line = text.lines().find(|line| line.starts_with(&format!("| {meaning} |")));
             let said = line.and_then(|line| line.split('|').nth(column)).map_or("", str::trim);
             let here = cell(meaning);
-            // A recording of the moment can have had nothing of the kind, or nothing that is certain.
+            // A live recording may have nothing to compare, or nothing that is certain.
             if here == ABSENT && said != ABSENT {
                 println!("SKIPPED: {} {meaning}: nothing to compare", self.producer);
             }

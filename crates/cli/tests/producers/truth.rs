@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the events of a kernel say, counted one by one.
+//! The meaning of kernel events, computed one event at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::printed::{Event, number};
 use crate::wakeups::of_one_time;
 
-/// How often, and how many nanoseconds altogether.
+/// Count, and total nanoseconds.
 pub type Times = (u64, u64);
 
 fn add(times: &mut Times, nanos: u64) {
@@ -18,17 +18,17 @@ pub fn has(events: &[Event], names: &[&str]) -> bool {
     events.iter().any(|event| names.contains(&event.name.as_str()))
 }
 
-/// From whom a processor switches to whom.
+/// Returns the previous and the next thread of a switch.
 pub fn switch(event: &Event) -> Option<(i64, i64)> {
     (event.name == "sched_switch").then_some(())?;
     Some((event.either(&["prev_tid", "prev_pid"])?, event.either(&["next_tid", "next_pid"])?))
 }
 
-/// The thread that each event happened in: the printed one, else the one that runs.
+/// Returns the thread of each event: the printed one, else the running one.
 pub fn threads(events: &[Event]) -> Vec<Option<i64>> {
     let mut running: BTreeMap<i64, i64> = BTreeMap::new();
-    // Recordings of `lat record` name the thread of the events that follow wherever it changes, as the kernel
-    // has it; switches are of no use there, because the kernel leaves out some.
+    // Recordings of `lat record` name the thread of the following events whenever it changes, as known by the
+    // kernel. Switches are not used for them, because the kernel omits some.
     let mut named: BTreeMap<i64, i64> = BTreeMap::new();
     let thread = |event: &Event| {
         let of = |threads: &BTreeMap<i64, i64>| threads.get(&event.cpu).copied();
@@ -44,9 +44,8 @@ pub fn threads(events: &[Event]) -> Vec<Option<i64>> {
     events.iter().map(thread).collect()
 }
 
-/// Threads a switch of which is missing: a processor turned to them and never from, or the other way
-/// round; and the processors where that happened. With them those of which two processors say
-/// something in one nanosecond.
+/// Returns threads with a missing switch, to which a CPU switched and never from them, or vice versa; and the
+/// CPUs on which this happened. The threads include those with events on two CPUs in the same nanosecond.
 pub fn torn(events: &[Event]) -> (BTreeSet<i64>, BTreeSet<i64>) {
     let tids = |event: &Event| match switch(event) {
         Some((from, to)) => vec![from, to],
@@ -73,7 +72,7 @@ pub fn switches(events: &[Event]) -> BTreeMap<i64, u64> {
     counts
 }
 
-/// How often a thread came to another processor than the one that it had before.
+/// Counts how often each thread was scheduled on another CPU than before.
 pub fn migrations(events: &[Event]) -> BTreeMap<i64, u64> {
     let (mut counts, mut on) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
@@ -86,7 +85,7 @@ pub fn migrations(events: &[Event]) -> BTreeMap<i64, u64> {
     counts
 }
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doing {
     Running,
@@ -97,7 +96,8 @@ pub enum Doing {
     Stopped,
 }
 
-/// What a thread goes into, by the letter or the number that a switch has of it; `None`: its end.
+/// Returns the next state of the previous thread of a switch, from its letter or number; `None` if the thread
+/// has exited.
 pub fn leaving(event: &Event, is_old: bool) -> Option<Doing> {
     let state = event.text_of(&["prev_state"])?;
     let letter = match number(state) {
@@ -107,29 +107,30 @@ pub fn leaving(event: &Event, is_old: bool) -> Option<Doing> {
         Some(state) if state & 1 != 0 => 'S',
         Some(state) if state & 2 != 0 => 'D',
         Some(state) if state & 0x30 != 0 => 'X',
-        // Kernels before 4.14 have TASK_DEAD where later ones have TASK_PARKED; those before have no I.
+        // Kernels before 4.14 have TASK_DEAD with the number that later ones use for TASK_PARKED, and no
+        // state I.
         Some(state) if state & 0x40 != 0 && is_old => 'X',
         Some(state) if state & 0x80 != 0 => 'I',
         Some(_) => 'T',
-        // `R+` of a thread that was preempted.
+        // `R+` marks a preempted thread.
         None => state.chars().next()?,
     };
     match letter {
         'R' => Some(Doing::Preempted),
         'S' => Some(Doing::Sleeping),
-        // `I`: in the kernel, and not counted as load.
+        // `I`: idle in the kernel, not counted as load.
         'D' | 'I' => Some(Doing::Blocked),
         'T' | 't' | 'P' => Some(Doing::Stopped),
         _ => None,
     }
 }
 
-/// What every thread did, as far as both ends of it are there; and those that have ended.
+/// Returns the states of every thread with both ends in the trace, and the threads that have exited.
 pub fn states(events: &[Event], is_old: bool) -> (BTreeMap<(i64, Doing), Times>, BTreeSet<i64>) {
     let mut times: BTreeMap<(i64, Doing), Times> = BTreeMap::new();
     let mut now: BTreeMap<i64, (Doing, u64)> = BTreeMap::new();
     let mut ended = BTreeSet::new();
-    // Wake-ups that began: whether the thread has gone to sleep since.
+    // Wakeups in progress, with a flag that says whether the thread has gone to sleep since.
     let mut begun: BTreeMap<i64, bool> = BTreeMap::new();
     for event in events {
         let time = event.time;
@@ -178,7 +179,7 @@ pub fn states(events: &[Event], is_old: bool) -> (BTreeMap<(i64, Doing), Times>,
                 add(times.entry((tid, doing)).or_default(), time - since);
                 now.insert(tid, (Doing::Runnable, time));
             }
-            // What it did before is not known; from now on it waits.
+            // Its earlier state is unknown; from now on it is runnable.
             None if tid != 0 => {
                 now.insert(tid, (Doing::Runnable, time));
             }
@@ -188,7 +189,7 @@ pub fn states(events: &[Event], is_old: bool) -> (BTreeMap<(i64, Doing), Times>,
     (times, ended)
 }
 
-/// What begins and ends, by name: each end belongs to the last beginning of its key.
+/// Pairs begins and ends by name: each end belongs to the last begin with its key.
 pub fn spans(
     events: &[Event],
     edge: impl Fn(&Event, Option<i64>) -> Option<(bool, String, String)>,
@@ -196,7 +197,8 @@ pub fn spans(
     pair(events, edge).0
 }
 
-/// The same, and whether two of one key were open at a time: then nobody knows which of them ends.
+/// Like [`spans`], and returns whether two with one key were open at the same time: then it is unknown which
+/// one ends.
 pub fn pair(
     events: &[Event],
     edge: impl Fn(&Event, Option<i64>) -> Option<(bool, String, String)>,
@@ -217,7 +219,7 @@ pub fn pair(
     (found, is_ambiguous)
 }
 
-/// Interrupts of devices, and soft ones: each of its processor.
+/// Hardware and soft interrupts, paired by CPU.
 pub fn interrupt(event: &Event, _: Option<i64>) -> Option<(bool, String, String)> {
     let name = event.name.trim_start_matches("irq_");
     let (kind, key, side) = match name.strip_prefix("handler_") {
@@ -232,7 +234,7 @@ pub fn interrupt(event: &Event, _: Option<i64>) -> Option<(bool, String, String)
     Some((begins, kind.to_owned(), format!("{} {}", event.cpu, event.number(key)?)))
 }
 
-/// Soft interrupts from being asked for to their beginning: asked for twice, they come once.
+/// Soft interrupts from raise to entry; several raises lead to one entry.
 pub fn raised(events: &[Event]) -> BTreeMap<i64, Times> {
     let (mut pending, mut found) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
@@ -253,10 +255,10 @@ pub fn raised(events: &[Event]) -> BTreeMap<i64, Times> {
     found
 }
 
-/// Never left again: a signal handler returns into what was interrupted, and an end is one.
+/// Calls that do not return: a signal handler returns into the interrupted code, and an exit ends the thread.
 const WITHOUT_EXIT: [&str; 4] = ["rt_sigreturn", "sigreturn", "exit", "exit_group"];
 
-/// Calls of the system by name, each of its thread.
+/// System calls by name, paired by thread.
 pub fn named_call(event: &Event, tid: Option<i64>) -> Option<(bool, String, String)> {
     let name = event.name.trim_start_matches("compat_");
     let begins = ["syscall_entry_", "sys_enter_"].iter().find_map(|of| name.strip_prefix(of));
@@ -268,7 +270,8 @@ pub fn named_call(event: &Event, tid: Option<i64>) -> Option<(bool, String, Stri
     Some((begins, format!("syscall {call}"), tid?.to_string()))
 }
 
-/// The same by number: an end is that of the call that its thread is in, if it has that call's number or -1.
+/// System calls by number: an end belongs to the call in progress on its thread if it has the same number or
+/// -1.
 pub fn numbered_calls(events: &[Event]) -> BTreeMap<String, Times> {
     // rt_sigreturn, exit, exit_group of x86-64.
     const WITHOUT_EXIT: [i64; 3] = [15, 60, 231];
@@ -287,7 +290,7 @@ pub fn numbered_calls(events: &[Event]) -> BTreeMap<String, Times> {
     found
 }
 
-/// Calls as LTTng before 2.6 records them, all with one event for the end: by name.
+/// System calls as recorded by LTTng before 2.6, with a single event class for all ends: by name.
 pub fn old_calls(events: &[Event]) -> BTreeMap<String, Times> {
     let (mut open, mut found) = (BTreeMap::new(), BTreeMap::<String, Times>::new());
     for (event, tid) in events.iter().zip(threads(events)) {
@@ -303,18 +306,18 @@ pub fn old_calls(events: &[Event]) -> BTreeMap<String, Times> {
     found
 }
 
-/// What calls of one name returned.
+/// Return values of the calls of one name.
 #[derive(Debug, Default)]
 pub struct Values {
     pub returned: u64,
-    /// By the negative number.
+    /// Counts by negative error number.
     pub errors: BTreeMap<i64, u64>,
-    /// The sum of all that are no errors.
+    /// Sum of the values that are not errors.
     pub bytes: u64,
 }
 
-/// What calls of the system returned, by name, of those with a number by `#N`; `?` of ends without a name
-/// whose beginning is not there.
+/// Returns the return values of system calls by name, or by `#N` for calls with a number; `?` for ends
+/// without a name whose begin is missing.
 pub fn values(events: &[Event]) -> BTreeMap<String, Values> {
     let is_old = has(events, &["exit_syscall"]);
     let (mut open, mut found) = (BTreeMap::new(), BTreeMap::<String, Values>::new());
@@ -329,7 +332,7 @@ pub fn values(events: &[Event]) -> BTreeMap<String, Values> {
             ("exit_syscall", _) => {
                 tid.and_then(|tid| open.remove(&tid)).unwrap_or_else(|| "?".to_owned())
             }
-            // -1: a handler of signals has returned.
+            // -1: return from a signal handler.
             ("sys_exit", _) => match event.number("id") {
                 Some(id @ 0..) => format!("#{id}"),
                 _ => continue,
@@ -348,7 +351,7 @@ pub fn values(events: &[Event]) -> BTreeMap<String, Values> {
     found
 }
 
-/// Requests to a device by where on it, from being given to it until it is done.
+/// Requests to a device, identified by sector, from issue to completion.
 pub fn block(event: &Event, _: Option<i64>) -> Option<(bool, String, String)> {
     let begins = match event.name.as_str() {
         "block_rq_issue" => true,
@@ -359,17 +362,17 @@ pub fn block(event: &Event, _: Option<i64>) -> Option<(bool, String, String)> {
     Some((begins, "block".to_owned(), key))
 }
 
-/// What requests to a device came to.
+/// Totals of the requests to a device.
 #[derive(Debug, Default)]
 pub struct Request {
     pub bytes: u64,
-    /// In queues, and at the device.
+    /// Times in queues, and at the device.
     pub queue: Times,
     pub service: Times,
 }
 
-/// Requests that are done by device and whether they read; and whether all are told apart: none at the place
-/// of another, none merged, given back or done in parts.
+/// Returns completed requests by device and whether they read; and whether all can be distinguished: no two
+/// at the same place, and none merged, requeued or completed in parts.
 pub fn requests(events: &[Event]) -> (BTreeMap<(String, bool), Request>, bool) {
     let (mut waiting, mut given) = (BTreeMap::new(), BTreeMap::new());
     let (mut found, mut is_certain) = (BTreeMap::<(String, bool), Request>::new(), true);
@@ -413,7 +416,7 @@ pub fn requests(events: &[Event]) -> (BTreeMap<(String, bool), Request>, bool) {
     (found, is_certain)
 }
 
-/// Page faults of each thread: in the program, in the kernel.
+/// Page faults of each thread: in user mode, in kernel mode.
 pub fn faults(events: &[Event]) -> BTreeMap<i64, (u64, u64)> {
     let mut found = BTreeMap::<i64, (u64, u64)>::new();
     for (event, tid) in events.iter().zip(threads(events)) {
@@ -428,7 +431,7 @@ pub fn faults(events: &[Event]) -> BTreeMap<i64, (u64, u64)> {
     found
 }
 
-/// Packets and bytes of each network device, by what happens to them.
+/// Packets and bytes of each network device, by event.
 pub fn packets(events: &[Event]) -> BTreeMap<(String, &'static str), Times> {
     let mut found = BTreeMap::new();
     for event in events {
@@ -449,7 +452,7 @@ pub fn packets(events: &[Event]) -> BTreeMap<(String, &'static str), Times> {
     found
 }
 
-/// The last name of each thread.
+/// Returns the last name of each thread.
 pub fn names(events: &[Event]) -> BTreeMap<i64, String> {
     let mut names = BTreeMap::new();
     let mut set = |event: &Event, tid: &[&str], name: &[&str]| {
@@ -476,7 +479,7 @@ pub fn names(events: &[Event]) -> BTreeMap<i64, String> {
     names
 }
 
-/// The process of each new thread: that of who made it, where it was made with `CLONE_THREAD`
+/// Returns the process of each new thread: that of its parent, if it was created with `CLONE_THREAD`
 /// [include/uapi/linux/sched.h].
 pub fn children(events: &[Event]) -> BTreeMap<i64, i64> {
     let mut processes = BTreeMap::new();
@@ -494,7 +497,7 @@ pub fn children(events: &[Event]) -> BTreeMap<i64, i64> {
                 };
                 let of_parent = tid.map(|tid| processes.get(&tid).copied().unwrap_or(tid));
                 let is_thread = flags & 0x0001_0000 != 0;
-                // The process of a parent that nobody has made here is not known.
+                // The process of a parent is unknown if its creation is not in the trace.
                 let is_known = tid.is_some_and(|tid| processes.contains_key(&tid));
                 (child, if is_thread { of_parent.filter(|_| is_known) } else { Some(child) })
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the second user does to a server to keep others from it.
+//! Actions of the second user that try to deny a server to others.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use super::machine::{SECOND, second};
 
-/// Connections that are opened at first and then held.
+/// Number of connections that are opened first and then held.
 const HELD: usize = 600;
-/// Threads that open ever new ones.
+/// Number of threads that keep opening new ones.
 const THREADS: usize = 4;
 
-/// Does something while the second user has many connections to a server that say nothing or half a word,
-/// and opens ever new ones that are gone at once or say nonsense.
+/// Runs `work` while the second user holds many connections to a server that send nothing or an incomplete
+/// request, and keeps opening new ones that close at once or send garbage.
 pub fn under_attack<T>(address: &str, work: impl FnOnce() -> T) -> T {
     let (host, port) = address.rsplit_once(':').expect("an address");
     let script = format!(

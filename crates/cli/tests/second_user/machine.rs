@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A machine with two users: both are processes without rights, the second also threads of the test.
+//! A machine with two users: both are unprivileged processes; the second one also has threads of the test.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -14,26 +14,26 @@ use rustix::process::{Gid, Uid};
 use crate::live::{Running, writer};
 use crate::place::Place;
 
-/// `nobody`, as in every distribution.
+/// The user `nobody`, which has this number in every distribution.
 pub const SECOND: u32 = 65534;
 
 /// A folder that both users can reach, with `lat` and the home of the first.
 pub struct Machine {
-    /// Where it is. Not below the folder of the build: that may be in the home of the superuser.
+    /// The folder. It is not below the build folder, which may be in the home of the superuser.
     pub place: Place,
-    /// Number of the first user, of this test alone.
+    /// User id of the first user, for this test only.
     pub first: u32,
 }
 
 impl Machine {
-    /// `None`, said aloud, where nobody can be another user.
+    /// Prints a message and returns `None` if the test cannot become another user.
     pub fn new() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::geteuid().is_root() {
             eprintln!("SKIPPED: two users of the machine: only root can be both");
             return None;
         }
-        // Partner: none; only the numbers must differ, also from those of other runs.
+        // Partner: none; the numbers only need to differ, also from those of other test processes.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let first = 40_000 + std::process::id() % 2_000 * 8 + number % 8;
         let name = format!("lateralis-second-{}-{number}", std::process::id());
@@ -54,17 +54,17 @@ impl Machine {
         Some(machine)
     }
 
-    /// The home of the first user, in which everybody may look.
+    /// Home of the first user, which all users can read.
     pub fn home(&self) -> PathBuf {
         self.place.0.join("home")
     }
 
-    /// Where the programs of the first user have their areas by default.
+    /// Default folder for areas of the first user's programs.
     pub fn areas(&self) -> PathBuf {
         PathBuf::from(format!("/dev/shm/lateralis-{}", self.first))
     }
 
-    /// A program of one of the users, which has masked no rights: the worst case.
+    /// Returns a command of one of the users with an empty umask: the worst case.
     pub fn command(&self, user: u32, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("sh");
         command
@@ -81,24 +81,24 @@ impl Machine {
         command
     }
 
-    /// `lat` of one of the users.
+    /// Returns a `lat` command of one of the users.
     pub fn lat(&self, user: u32, arguments: &[&str]) -> Command {
         self.command(user, &self.place.0.join("lat"), arguments)
     }
 
-    /// A process of the first user, with pipes.
+    /// Starts a process of the first user, with pipes.
     pub fn start(mut command: Command) -> Running {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running::of(command.spawn().expect("it can be started"))
     }
 
-    /// The program of [`writer`], which everybody may run; `None`: there is no compiler.
+    /// Compiles the program of [`writer`], which all users may run; `None` if there is no compiler.
     pub fn writer(&self) -> Option<String> {
         let program = writer(&self.place)?;
         Some(program.to_str().expect("a path of letters").to_owned())
     }
 
-    /// The report of a recording in the home of the first user.
+    /// Returns the report of a recording in the home of the first user.
     pub fn report(&self, recording: &str) -> serde_json::Value {
         let text = fs::read(self.home().join(recording).join("report.json")).expect("a report");
         serde_json::from_slice(&text).expect("the report is JSON")
@@ -107,7 +107,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Of those that were made because names were taken nobody but their user knows the names.
+        // Folders with random names, made because the usual names were taken, are found by their prefix.
         for (folder, name) in
             [("/dev/shm", "lateralis"), ("/tmp", "lateralis"), ("/tmp", "lateralis-cache")]
         {
@@ -125,7 +125,7 @@ fn open_to_all(folder: &Path) {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("mode 0755");
 }
 
-/// What the second user does: a thread of its own, which has no rights but that user's.
+/// Runs `work` as the second user: on a separate thread that has only the rights of that user.
 pub fn second<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let user = || {
         let (uid, gid) = (Uid::from_raw(SECOND), Gid::from_raw(SECOND));

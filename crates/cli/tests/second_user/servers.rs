@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat view`, live servers and `lat-helper`: what the second user has of them, and what the first still
-//! has.
+//! `lat view`, live servers and `lat-helper`: what the second user can get from them, and that they still
+//! serve the first.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -20,7 +20,7 @@ use super::{PROMPT, begin, ends_whole};
 use crate::live::write;
 use crate::view::client::Viewer;
 
-/// What a server says to bytes of the second user.
+/// Returns the response of a server to bytes sent by the second user.
 fn said_to_the_second(address: &str, bytes: &[u8]) -> Vec<u8> {
     second(|| {
         let mut stream = TcpStream::connect(address).expect("a connection");
@@ -32,7 +32,7 @@ fn said_to_the_second(address: &str, bytes: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The longest time that one of these took.
+/// Returns the longest duration of these calls.
 fn longest(times: usize, mut work: impl FnMut()) -> Duration {
     let one = |_| {
         let began = Instant::now();
@@ -63,7 +63,7 @@ fn a_view_answers_its_user_however_many_connections_another_makes() {
     assert!(viewer.memory_kib() < 400_000, "{} KiB", viewer.memory_kib());
 }
 
-/// A client of the first user, which receives all.
+/// Starts a client of the first user, which receives everything.
 fn client(machine: &Machine, address: &str, name: &str, more: &[&str]) -> crate::live::Running {
     let words = [&["record", "--connect", address, "-o", name], more].concat();
     Machine::start(machine.lat(machine.first, &words))
@@ -85,7 +85,7 @@ fn a_live_recording_goes_to_its_user_and_waits_for_no_other() {
         let more: Vec<&str> = token.map(|token| vec!["--token", token]).unwrap_or_default();
         let options = [&["record", "-o", name, "--live", "127.0.0.1:0"], &more[..]].concat();
         let received = format!("{name}-received");
-        // The address is said before the program is started.
+        // The address is printed before the program starts.
         let Some((mut recorder, mut output)) = begin(&machine, &options, &[]) else { return };
         let address = recorder.address();
         let said = said_to_the_second(&address, &crate::live::hello());
@@ -165,7 +165,7 @@ fn a_helper_lends_to_its_group_alone_and_one_member_leaves_room_for_another() {
     assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
     end(other);
 
-    // Both are members: it is the group of the second.
+    // Both are members: the group is that of the second user.
     let both = start(SECOND);
     let held = second(|| {
         let connect = |_| UnixStream::connect(&socket).ok();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Activities of scripts are left by a filter as the spans are that the schema declares, in every view;
-//! and in a session that grows they are found as it does.
+//! Activities of scripts are filtered like the spans of the schema, in every view; in a live session they are
+//! found as it grows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,14 +16,14 @@ use super::demo;
 use super::growing::{ask, newest};
 use crate::place::Place;
 
-/// These are the spans `request` and `shelf_held` of the schema, as docs/guides/scripts.md says.
+/// The spans `request` and `shelf_held` of the schema, as in docs/guides/scripts.md.
 const SCRIPT: &str = r#"
 activity("request").begin("client:ORDER").end("client:DONE").key("id");
 activity("shelf").begin("warehouse:TAKE").end("warehouse:RELEASE").key("worker");
 "#;
 const NAMES: [(&str, &str); 2] = [("request", "request"), ("shelf", "shelf_held")];
 
-/// Begin, end and thread of each, in order.
+/// Returns begin, end, thread and duration of each activity, in order.
 fn listed(session: &Session, asked: Value, name: &str) -> Vec<String> {
     let answer = ask(session, "activities", asked);
     let rows = answer["rows"].as_array().unwrap();
@@ -31,7 +31,7 @@ fn listed(session: &Session, asked: Value, name: &str) -> Vec<String> {
     let of_name = |row: &&Value| row["name"].as_str().unwrap().rsplit(':').next() == Some(name);
     let told =
         |row: &Value| format!("{} {} {} {}", row["begin"], row["end"], row["tid"], row["duration"]);
-    // What has not ended is no activity.
+    // Unfinished activities are omitted.
     let ended = rows.iter().filter(of_name).filter(|row| !row["end"].is_null());
     let mut all: Vec<String> = ended.map(told).collect();
     all.sort();
@@ -45,7 +45,7 @@ fn bytes(columns: &[(&str, Numbers)], name: &str) -> Vec<u8> {
     }
 }
 
-/// Of each pixel of the rows of scripts: whether something is there, and its flags.
+/// Returns for each pixel of the script rows whether it is drawn, and its flags.
 fn drawn(session: &Session, filter: &Value) -> (Vec<bool>, Vec<u8>) {
     const PX: usize = 200;
     let open = ask(session, "open", json!({}));
@@ -118,8 +118,8 @@ fn activities_of_a_script_obey_the_filter_as_spans_do() {
     assert!(different >= 3, "filters leave less");
 }
 
-/// A session in rounds that end at these moments, the last with all; a script runs after the first. What
-/// it found is told after so many events at least.
+/// Ingests a recording in rounds that end at these times, the last one with the rest; a script starts after
+/// the first. Its results are published after at least `turn_events` events.
 fn in_rounds(
     path: &Path,
     (moments, turn_events): (&[i64], Option<u64>),
@@ -149,22 +149,22 @@ fn in_rounds(
     (now, script)
 }
 
-/// Until scripts have looked at all that a session has.
+/// Waits until scripts have processed all events of a session.
 fn wait(session: &Session) {
     while !session.scripts_are_done() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
-/// What the page is told of each script.
+/// Returns the state of each script, as sent to the page.
 fn scripts(session: &Session) -> Vec<Value> {
     ask(session, "open", json!({}))["scripts"].as_array().unwrap().clone()
 }
 
-/// From here on are names, which may come after the first events of what they name.
+/// Marks the start of names, which may come after the first events of the named object.
 const NAMES_FROM: &str = " of ";
 
-/// All that a script has found and has ended, with lanes by name and times of the trace.
+/// Returns all finished activities of a script, with lane names and times of the trace.
 fn found(session: &Session, script: &Value, filter: &Value) -> Vec<String> {
     let lanes = ask(session, "open", json!({}))["lanes"].clone();
     let origin = session.lanes.meta().origin;
@@ -199,7 +199,7 @@ fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
     let meta = whole.lanes.meta();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for seed in 1..=12u64 {
-        // Moments of a round each: few, then many.
+        // End times of the rounds: few, then many.
         let mut moments: Vec<i64> = (0..seed * 6)
             .map(|_| {
                 random ^= random << 13;
@@ -211,7 +211,7 @@ fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
         moments.sort_unstable();
         let mut rows: BTreeMap<String, Value> = BTreeMap::new();
         let (mut before, mut filter) = (0, Value::Null);
-        // Every other time in turns, which end between events of one time as well.
+        // Every other seed publishes in turns, which may also end between events of equal time.
         let turn_events = (seed % 2 == 0).then_some(1 + random % 50);
         let split = (&moments[..], turn_events);
         let (now, script) = in_rounds(&path, split, SCRIPT, &mut |now, script| {
@@ -220,7 +220,8 @@ fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
             assert!(count >= before && told["until"].is_null(), "{told}");
             assert_eq!(found(now, script, &json!(0)).len() as u64, count, "listed = counted");
             before = count;
-            // What has ended by then is what the whole has of that time, and rows keep their numbers.
+            // Activities that have ended so far are those of the whole recording up to this time, and rows
+            // keep their numbers.
             let end = now.lanes.meta().origin.saturating_add_unsigned(now.lanes.meta().end);
             let ended = found(now, script, &json!(0));
             let unnamed = |one: &String| one.split(NAMES_FROM).next().map(str::to_owned);
@@ -246,15 +247,15 @@ fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
                 let off: Vec<&Value> = off.into_iter().take(1).collect();
                 filter = ask(now, "filter", json!({ "lanes_off": off }))["filter"].clone();
             }
-            // Asked for each time, so that what was known of it goes on.
+            // Requested each time, so that the cached result is extended.
             let _ = found(now, script, &filter);
         });
         assert_eq!(found(&now, &script, &json!(0)), all, "{seed}");
         assert_eq!(scripts(&now)[0]["count"], all.len());
-        // What has not ended when all has was none: the same as in the whole.
+        // Activities that are unfinished at the end are dropped, as in the whole recording.
         let open = json!({ "script": script["script"], "filter": 0, "from": 0, "count": 1000 });
         assert_eq!(ask(&now, "activities", open)["total"], all.len());
-        // The filter that grew with it leaves what it leaves when it is made at once.
+        // The filter result that grew in rounds equals one computed at once.
         let again = ask(&now, "script", json!({ "name": "two", "text": SCRIPT }));
         wait(&now);
         assert_eq!(found(&now, &script, &filter), found(&now, &again, &filter));
@@ -263,7 +264,7 @@ fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
     }
 }
 
-/// Rounds that end between the first event of a thread, which says that it writes, and the one that names it.
+/// Rounds that end between the first event of a thread and the event that names it.
 #[test]
 fn names_that_come_late_are_those_of_the_whole() {
     let place = Place::new();
@@ -284,7 +285,7 @@ fn names_that_come_late_are_those_of_the_whole() {
     assert_eq!(found(&now, &script, &json!(0)), found(&whole, &of_whole, &json!(0)));
 }
 
-/// A script that has seen so many events when it does not end any more.
+/// Returns a script that loops forever after this number of events.
 fn looping_behind(events: u64) -> String {
     format!(
         "let seen = 0;\nactivity(\"all\", (event, on) => {{\n  \
@@ -309,7 +310,7 @@ fn a_script_that_is_behind_tells_what_it_has_found_by_then() {
         turn_events: Some(TURN),
     };
     let mut live = Live::new(&path, options, Arc::clone(&host));
-    // All is there at once.
+    // All events arrive at once.
     let recording = live.tail().open().unwrap();
     live.round(&recording, None);
     let now = newest(&host);
@@ -317,11 +318,11 @@ fn a_script_that_is_behind_tells_what_it_has_found_by_then() {
     let before = lists();
     let good = ask(&now, "script", json!({ "name": "two", "text": SCRIPT }));
     wait(&now);
-    // Pages were told of turns in which something was found: not of all of it at once.
+    // Pages were updated in turns, not with all results at once.
     assert!(lists() - before > events / TURN / 4, "{before} {} of {events}", lists());
     let of_whole = ask(&whole, "script", json!({ "name": "two", "text": SCRIPT }));
     assert_eq!(found(&now, &good, &json!(0)), found(&whole, &of_whole, &json!(0)));
-    // Of one that does not get to the end all is kept that it found, and until when it looked.
+    // A script that does not finish keeps its results so far, and the time up to which it looked.
     let seen = (events / 2).min(500);
     let bad = ask(&now, "script", json!({ "name": "bad", "text": looping_behind(seen) }));
     wait(&now);
@@ -361,12 +362,12 @@ fn a_script_that_loops_while_it_follows_is_stopped_alone() {
     let (until, end) = (told[0]["until"].as_u64().unwrap(), meta.end);
     assert!(until > 0 && until < end, "{told:?}");
     assert_eq!(told[0]["count"], events / 2, "what it found before");
-    // The other, and the session, went on.
+    // The other script and the session continued.
     assert!(told[1]["stopped"].is_null() && told[1]["until"].is_null(), "{told:?}");
     let of_whole = ask(&whole, "script", json!({ "name": "two", "text": SCRIPT }));
     assert_eq!(found(&now, &other, &json!(0)), found(&whole, &of_whole, &json!(0)));
     assert_eq!(now.lanes.event_count(), events);
-    // Behind it every pixel of its rows says that something is missing.
+    // The rows of the stopped script are marked as incomplete after this time.
     let asked = json!({ "script": script["script"], "filter": 0, "from": 0, "count": 1 });
     assert_eq!(ask(&now, "activities", asked)["until"], until);
     let open = ask(&now, "open", json!({}));

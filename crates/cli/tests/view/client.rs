@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a page does: starts nothing itself, asks over a WebSocket.
+//! A client of the viewer that sends the requests of a page over a WebSocket.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -27,7 +27,8 @@ impl Viewer {
             .unwrap_or_else(|said| panic!("no address: {said}"))
     }
 
-    /// By a command that becomes `lat`, with standard error in a file; none where it does not serve.
+    /// Starts `lat` through another command, with standard error in a file; returns `None` if it does not
+    /// serve.
     pub fn start_limited(
         place: &Place,
         traces: &[&str],
@@ -69,7 +70,7 @@ impl Viewer {
         Page { socket, next: 1, pushed: VecDeque::new() }
     }
 
-    /// Resident memory, in KiB.
+    /// Returns the resident memory in KiB.
     pub fn memory_kib(&self) -> u64 {
         let status = format!("/proc/{}/status", self.child.id());
         let text = std::fs::read_to_string(status).unwrap_or_default();
@@ -85,12 +86,12 @@ impl Drop for Viewer {
     }
 }
 
-/// Whether nobody has asked for it.
+/// Whether the message is an event and not a response.
 fn is_pushed(text: &str) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|word| word["event"].is_string())
 }
 
-/// A page.
+/// A connected page.
 pub struct Page {
     pub socket: WebSocket<TcpStream>,
     next: u32,
@@ -106,7 +107,7 @@ impl Page {
         id
     }
 
-    /// The next answer; what is pushed meanwhile is kept.
+    /// Returns the next response; events received meanwhile are kept.
     pub fn answer(&mut self) -> Message {
         loop {
             let message = self.socket.read().expect("an answer");
@@ -121,7 +122,7 @@ impl Page {
         self.pushed.push_back(serde_json::from_str(text).expect("JSON"));
     }
 
-    /// The next word of a kind that is pushed; those before it are lost.
+    /// Returns the next event of this kind, and discards the events before it.
     pub fn told(&mut self, event: &str) -> Value {
         loop {
             while let Some(word) = self.pushed.pop_front() {
@@ -136,7 +137,7 @@ impl Page {
         }
     }
 
-    /// The result, or the error.
+    /// Returns the result or the error of a request.
     pub fn try_ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.send(method, params);
         let Message::Text(text) = self.answer() else { panic!("{method}: not a text") };
@@ -152,7 +153,7 @@ impl Page {
         self.try_ask(method, params.clone()).unwrap_or_else(|e| panic!("{method} {params}: {e}"))
     }
 
-    /// Result and columns of a binary answer.
+    /// Returns result and columns of a binary response.
     pub fn ask_columns(
         &mut self,
         method: &str,
@@ -191,7 +192,7 @@ impl Page {
     }
 }
 
-/// The body of an answer to a request.
+/// Returns the body of an HTTP response.
 pub fn get(address: &str, path: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

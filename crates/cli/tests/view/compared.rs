@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two recordings held against each other: as `lat diff` has it, and each as a view of it alone.
+//! Comparison of two recordings: equal to `lat diff`, and each side equal to a view of it alone.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn a_side_is_what_a_view_of_that_recording_alone_is() {
         let mut other = alone.page();
         let open = other.ask("open", json!({}));
         assert_eq!(page.ask("open", json!({ "side": side })), open, "{path}");
-        // The same events are compared as are shown and printed.
+        // The compared events are those that are shown and printed.
         let shown: f64 =
             open["classes"].as_array().unwrap().iter().map(|c| c["count"].as_f64().unwrap()).sum();
         assert_eq!(compared["events"][side], shown);
@@ -50,7 +50,7 @@ fn a_side_is_what_a_view_of_that_recording_alone_is() {
         let expected = other.ask_columns("view", asked.clone());
         asked["side"] = side.into();
         assert_eq!(page.ask_columns("view", asked), expected, "{path}");
-        // A filter of the whole is the same filter there, by names.
+        // A filter of the joined session applies to each side, by names.
         let class = &joined["classes"][0];
         let filter = page.ask("filter", json!({ "classes_off": [class["id"]] }));
         let left = page.ask(
@@ -73,12 +73,12 @@ fn a_side_is_what_a_view_of_that_recording_alone_is() {
     assert!(page.try_ask("open", json!({ "side": "x" })).is_err());
 }
 
-/// Damage inside of a packet, which has no checksum, ends what is known of it: for all alike.
+/// Damage inside a packet without a checksum ends its readable part, for all consumers alike.
 #[test]
 fn of_a_damaged_side_those_events_are_compared_that_are_shown() {
     let place = Place::new();
     demos(&place);
-    // Without the checksums of our own packets.
+    // Without the checksums of Lateralis packets.
     let written = place.lat(&["convert", "bad", "--to", "ctf2", "-o", "damaged"]);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     let files = std::fs::read_dir(place.0.join("damaged")).expect("a trace").flatten();
@@ -117,9 +117,9 @@ fn what_changed_is_what_lat_diff_says() {
             assert_eq!(names(&told[list], part), names(&diff[list], part), "{list} {part}");
         }
     }
-    // What was made slower is among it.
+    // The slower part is among the differences.
     assert!(names(&told["differences"], "name").iter().any(|name| name.contains("price")));
-    // The same twice is no difference, and without any event there is nothing.
+    // Equal recordings have no difference, and without events the result is empty.
     let same = page.ask("compare", json!({ "good": [0], "bad": [0], "filter": 0 }));
     assert_eq!(same["count"], 0);
     let joined = page.ask("open", json!({}));
@@ -128,7 +128,7 @@ fn what_changed_is_what_lat_diff_says() {
     let filter = page.ask("filter", json!({ "classes_off": all }));
     let none = page.ask("compare", json!({ "filter": filter["filter"] }));
     assert_eq!(none["events"], json!([0.0, 0.0]));
-    // Histograms of both have the same bins, and each span once.
+    // Histograms of both sides have the same bins, and count each span once.
     for kind in joined["span_kinds"].as_array().unwrap() {
         let both = page.ask("histograms", json!({ "span": kind["name"], "filter": 0, "bins": 20 }));
         for side in both["sides"].as_array().unwrap() {

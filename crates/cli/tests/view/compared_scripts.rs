@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Filters of scripts while two recordings are held against each other: each is filtered as if it had
-//! been opened alone.
+//! Filters of scripts in a comparison of two recordings: each is filtered as if it was opened alone.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,15 +12,15 @@ use super::compared::{demos, names};
 use crate::diff::write;
 use crate::place::Place;
 
-/// Leaves what is within 3 ms of the first event that it has seen: of both on one time line nothing
-/// of the second would be left.
+/// Keeps events within 3 ms of the first event that the script has seen. On a common timeline, no event of
+/// the second recording would be kept.
 const EARLY: &str = "let first; filter('early', event => {
     first ??= event.time;
     return event.time - first < 3_000_000n;
 });";
 
-/// What becomes of the second recording, which begins a second later, where it is the first event that
-/// a script has seen.
+/// Returns a script with a statement for the second recording only. That one begins a second later, so the
+/// time of the first event identifies it if it is evaluated alone.
 fn where_it_is_alone(what: &str) -> String {
     format!(
         "let first; filter('x', event => {{
@@ -32,14 +31,14 @@ fn where_it_is_alone(what: &str) -> String {
     )
 }
 
-/// The number of a filter with a script, and the script's.
+/// Returns the ids of a filter with a script, and of the script.
 fn filter_of(page: &mut Page, text: &str) -> (Value, Value) {
     let script = page.ask("script", json!({ "name": "test", "text": text }))["script"].take();
     let filter = page.ask("filter", json!({ "scripts": [script] }));
     (filter["filter"].clone(), script)
 }
 
-/// What is left of a side, once its scripts have looked at it.
+/// Returns the filter result of a side, once its scripts have processed all events.
 fn left_of(page: &mut Page, side: u32, filter: &Value) -> Result<Value, Value> {
     loop {
         let told = page.try_ask("filter", json!({ "side": side, "filter": filter }))?;
@@ -132,7 +131,7 @@ fn a_side_under_a_script_has_the_numbers_of_that_recording_alone() {
             assert_eq!(of_side, exported(&alone, &query(own_filter)), "{text}");
         }
     }
-    // On one time line the second recording has nothing that is early: a side is no part of that.
+    // On the common timeline no event of the second recording is early; the sides are evaluated separately.
     let (filter, _) = filter_of(&mut page, EARLY);
     let last = page.ask("sides", json!({}))["sides"][1]["origin"].as_str().map(str::to_owned);
     let [origin, last] = [joined["origin"].as_str(), last.as_deref()]
@@ -175,7 +174,7 @@ fn what_changed_under_a_script_is_what_lat_diff_says_of_it() {
                 assert_eq!(names(&told[list], part), names(&diff[list], part), "{list} {part}");
             }
         }
-        // Bins of both have what is left of each.
+        // Bins of both sides count the remaining events of each.
         let bins = page.ask("histograms", json!({ "span": "price", "filter": filter, "bins": 9 }));
         for (side, told) in bins["sides"].as_array().unwrap().iter().enumerate() {
             let asked = json!({ "side": side, "filter": filter, "t0": 0, "t1": 1e12 });
@@ -186,7 +185,7 @@ fn what_changed_under_a_script_is_what_lat_diff_says_of_it() {
     }
 }
 
-/// Spans `a` and `b` in turn from a time on, as Chrome's JSON.
+/// Writes alternating spans `a` and `b` from a start time on, as Chrome JSON.
 fn spans(place: &Place, name: &str, begin_us: u32, count: u32) {
     let mut events = Vec::new();
     for number in 0..count {
@@ -223,7 +222,7 @@ fn a_script_that_fails_on_one_recording_alone_says_so_and_nothing_else_suffers()
         let place = failed["where"].as_str().unwrap();
         assert!(place.starts_with("test:") && place.contains("bad.json alone"), "{failed}");
         assert!(!failed["do"].as_str().unwrap().is_empty(), "{failed}");
-        // Whoever asks with it is told the same, at once: it does not run again.
+        // Every request with the filter gets the same error at once, because the script does not run again.
         for method in ["stats", "events", "flame", "view"] {
             let mut asked = stats(1, &filter);
             asked["lanes"] = json!([0]);
@@ -231,7 +230,7 @@ fn a_script_that_fails_on_one_recording_alone_says_so_and_nothing_else_suffers()
             assert_eq!(page.try_ask(method, asked).expect_err(method), failed, "{method}");
         }
         assert_eq!(page.try_ask("compare", json!({ "filter": filter })).unwrap_err(), failed);
-        // Nothing else of it, and of nothing else.
+        // The other side, other filters, and the joined session are not affected.
         assert_eq!(page.ask("stats", stats(0, &filter))["events"]["count"], 400);
         assert_eq!(page.ask("stats", stats(1, &json!(0)))["events"]["count"], 800);
         let whole = page.ask("stats", json!({ "filter": filter, "t0": 0 }));
@@ -239,7 +238,7 @@ fn a_script_that_fails_on_one_recording_alone_says_so_and_nothing_else_suffers()
     }
     let (filter, _) = filter_of(&mut page, "event.name.startsWith('b')");
     assert_eq!(left_of(&mut page, 1, &filter).expect("another script")["count"], 400);
-    // A script is one of all, or none.
+    // Scripts belong to the joined session: a side has none of its own, and unknown ids are refused.
     let asked = json!({ "side": 1, "name": "x", "text": "true" });
     assert!(page.try_ask("script", asked).is_err());
     for script in [json!(99), json!("x"), json!(-1)] {
@@ -264,7 +263,7 @@ fn how_far_a_script_has_come_is_told_and_it_ends_when_another_takes_its_place() 
         assert!((looked..20_000).contains(&now), "{now} after {looked}");
         looked = now;
     }
-    // What is drawn does not wait; nor does anything else.
+    // Drawing does not wait, and neither do other requests.
     let picture = |filter: &Value| {
         let (t0, t1) = (0, 1000);
         json!({ "side": 1, "lanes": [0], "t0": t0, "t1": t1, "px": 10, "filter": filter })
@@ -275,7 +274,7 @@ fn how_far_a_script_has_come_is_told_and_it_ends_when_another_takes_its_place() 
     assert_eq!(left_of(&mut page, 0, &filter).expect("the other")["count"], 10_000);
     let state = page.ask("script", json!({ "side": 1, "script": script }));
     assert_eq!(state["is_running"], true, "{state}");
-    // Numbers wait, until somebody has another run in its place.
+    // Statistics wait until another page replaces the script.
     let mut other = viewer.page();
     let waits = other.send("stats", json!({ "side": 1, "filter": filter, "t0": 0 }));
     let next = where_it_is_alone("if (event.name === 'none') return false;");
@@ -284,7 +283,7 @@ fn how_far_a_script_has_come_is_told_and_it_ends_when_another_takes_its_place() 
     let answer: Value = serde_json::from_str(other.answer().to_text().unwrap()).unwrap();
     assert_eq!(answer["id"], waits);
     assert!(answer["error"]["what"].as_str().unwrap().contains("replaced"), "{answer}");
-    // The new one is at work there by its own number, the old one not any more.
+    // The new script has its own id there, and the old one no longer runs.
     let filter = page.ask("filter", json!({ "scripts": [next] }))["filter"].take();
     assert_eq!(left_of(&mut page, 1, &filter).expect("quick")["count"], 10_000);
     assert!(page.try_ask("filter", asked).is_err());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the page asks the recorder of what is seen for happens to the program that writes.
+//! Commands from the page to the recorder of the viewed recording take effect in the traced program.
 
 use serde_json::{Value, json};
 
@@ -39,11 +39,12 @@ fn the_page_stops_starts_and_chooses_what_is_recorded() {
     assert_eq!(ask("enable", &["server:*"])["changed"], 1);
     write(&mut recorder, &mut output, 3);
     ask("flush", &[]);
-    // What the rings hold, beside it.
+    // The current contents of the rings, beside the recording.
     let snapshot = ask("snapshot", &[])["output"].take();
     let lines = printed(&place, snapshot.as_str().expect("a path"));
     assert!(lines.iter().any(|line| line["name"] == "server:REQUEST"), "{lines:?}");
-    // None of those of between: they would be counted before the last ones.
+    // None of the events written while the class was off is recorded: they would be counted before the last
+    // ones.
     wait_for(&mut page, 123);
     for asked in [json!({ "action": "burn" }), json!({ "action": "stop", "target": 1 })] {
         let refused = page.try_ask("control", asked.clone()).expect_err("it cannot be done");

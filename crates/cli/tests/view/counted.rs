@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sums, gaps between events and brushed durations, each counted again from what else is said.
+//! Flame graph totals, gaps between events, and duration brushes, each computed again from other responses.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::client::{Page, Viewer};
 use super::{demo, time};
 use crate::place::Place;
 
-/// Which series of events a line is of.
+/// Returns the series of events that a line belongs to.
 type Series<'a> = &'a dyn Fn(&Value) -> u64;
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is a number"))
 }
 
-/// All spans of the session.
+/// Returns all spans of the session.
 pub fn activities(page: &mut Page, more: Value) -> Vec<Value> {
     let mut all = Vec::new();
     loop {
@@ -34,7 +34,7 @@ pub fn activities(page: &mut Page, more: Value) -> Vec<Value> {
     }
 }
 
-/// Sums by kind of what nodes of a flame graph say.
+/// Adds up a value of the nodes of a flame graph by kind.
 fn by_name(flame: &Value, of: &str) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for node in flame["nodes"].as_array().expect("nodes") {
@@ -70,7 +70,7 @@ fn a_flame_graph_holds_each_span_once_and_its_time_below_what_holds_it() {
         if spans.iter().all(|span| !span["end"].is_null()) {
             assert_eq!(by_name(&flame, "total"), totals, "{by}");
         }
-        // Children are within what holds them, where they are of one lane; own time never is more.
+        // Children on the same lane are within their parent, and self time never exceeds total time.
         let nodes = flame["nodes"].as_array().unwrap();
         for node in nodes {
             assert!(number(&node["own"]) <= number(&node["total"]), "{node}");
@@ -79,7 +79,7 @@ fn a_flame_graph_holds_each_span_once_and_its_time_below_what_holds_it() {
         }
         assert_eq!(flame["is_cut"], false);
     }
-    // Half of the time has no more of it, and spans cut at the border count on both sides.
+    // Halves of the time range add up to the whole; spans cut at the border count on both sides.
     let half = |t0: u64, t1: u64, page: &mut Page| {
         let asked = json!({ "filter": 0, "t0": t0, "t1": t1, "by": "all" });
         by_name(&page.ask("flame", asked), "total")
@@ -89,7 +89,7 @@ fn a_flame_graph_holds_each_span_once_and_its_time_below_what_holds_it() {
         let parts = first.get(&name).unwrap_or(&0) + second.get(&name).unwrap_or(&0);
         assert_eq!(parts, total, "{name}");
     }
-    // A kind whose begin is filtered out is not there.
+    // A kind whose begin is filtered out is absent.
     let kind = open["span_kinds"][0]["name"].as_str().unwrap();
     let off: Vec<&Value> = open["classes"].as_array().unwrap().iter().map(|c| &c["id"]).collect();
     let filter = page.ask("filter", json!({ "classes_off": off }));
@@ -161,7 +161,7 @@ fn a_brushed_range_lists_and_shows_the_spans_that_took_so_long() {
         .collect();
     assert!(!expected.is_empty() && expected.len() < all.len());
     assert!(listed.iter().eq(expected.iter().copied()));
-    // Each of them lies in a stretch of its lane and row, and each stretch holds some.
+    // Each of them is inside an interval of its lane and row, and each interval contains at least one.
     let lanes: Vec<&Value> = open["lanes"].as_array().unwrap().iter().map(|l| &l["id"]).collect();
     let mut asked = brush;
     asked["lanes"] = json!(lanes);
@@ -181,7 +181,7 @@ fn a_brushed_range_lists_and_shows_the_spans_that_took_so_long() {
     assert!(count > 0 && count <= expected.len());
     assert!(expected.iter().all(|span| (0..count).any(|index| holds(index, span))));
     assert!((0..count).all(|index| expected.iter().any(|span| holds(index, span))));
-    // What is no brush is refused.
+    // An invalid brush is refused.
     let none = json!({ "lanes": [0], "t0": 0, "t1": 1, "px": 10 });
     assert!(page.try_ask("brushed", none).is_err());
 }

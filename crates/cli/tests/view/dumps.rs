@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat view` of a bfscope: dumps of whatever kind are seen as they come, and are what `lat print`
-//! reads from all of them.
+//! `lat view` of a bfscope: dumps of every form are shown as they arrive, and equal what `lat print` reads
+//! from all of them.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use super::client::{Page, Viewer};
 use super::{printed, the_list_is_what_is_printed};
 use crate::place::Place;
 
-/// A dump of two cores, whose events have this time.
+/// Returns a dump of two cores whose events have this time.
 fn dump(time: u64) -> String {
     let lines =
         "# Core 0 LOG DUMP ==\n0 {} 7337000100000000\n0 {} 2\n# Core 1 LOG DUMP ==\n1 {} 3\n";
@@ -40,7 +40,7 @@ fn dumps_of_a_bfscope_are_seen_as_they_come() {
     let viewer = Viewer::start(&place, &[&address]);
     let (mut peer, _) = server.accept().expect("a client");
     let mut page = viewer.page();
-    // With and without a length in front; in the middle of a line nothing is shown of that.
+    // With and without a length prefix; nothing is shown in the middle of a dump.
     let heads = ["%", "", "%", "%\0\0\0"];
     let mut all = String::new();
     for (round, head) in (1..).zip(heads) {
@@ -94,7 +94,7 @@ fn a_connection_that_breaks_is_made_again() {
     };
     send(&mut peer, dump(100).as_bytes());
     sees(&mut page, 3);
-    // In the middle of a line, and without a goodbye.
+    // The connection is reset in the middle of a line.
     send(&mut peer, b"# Core");
     rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).expect("no goodbye");
     drop(peer);
@@ -122,7 +122,7 @@ fn a_line_without_an_end_is_not_kept_for_ever() {
     let other = std::thread::spawn(move || {
         let (mut peer, _) = server.accept().expect("a client");
         send(&mut peer, dump(100).as_bytes());
-        // Until nobody listens any more.
+        // Until the peer stops reading.
         let mut sent = 0u64;
         while sent < 1 << 28 && peer.write_all(&[b'7'; 1 << 16]).is_ok() {
             sent += 1 << 16;
@@ -157,7 +157,7 @@ fn what_is_no_bfscope_is_an_error_that_says_so() {
         let (mut peer, _) = server.accept().expect("a client");
         send(&mut peer, dump(100).as_bytes());
     });
-    // One that is not said to be one.
+    // The address lacks the prefix `bfscope://`.
     let unnamed = address.trim_start_matches("bfscope://");
     let told = place.lat(&["view", "--no-open", "--no-page", unnamed]);
     other.join().expect("no panic");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls, instructions and stacks of samples in the view: beside the truth of a simulated processor, and what
-//! `lat flow` counts.
+//! Calls, instructions and stacks of samples in the viewer, compared with the list of a simulated CPU, and
+//! with the counts of `lat flow`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::instructions::{data, machine};
 use crate::place::Place;
 use crate::samples::{built, is_there, recorded};
 
-/// The one lane that has rows of a kind, with them.
+/// Returns the single lane that has rows of a kind, with those rows.
 fn rows_of(open: &Value, kind: &str) -> Option<(Value, Vec<Value>)> {
     let mut lanes = open["lanes"].as_array().expect("lanes").iter();
     lanes.find_map(|lane| {
@@ -22,8 +22,8 @@ fn rows_of(open: &Value, kind: &str) -> Option<(Value, Vec<Value>)> {
     })
 }
 
-/// What a row has, each at its time. A window in which a pixel has more than one thing is asked in halves:
-/// how close two samples come depends on the machine.
+/// Returns the items of a row with their times. A window in which a pixel has several items is requested in
+/// halves, because the distance of samples depends on the machine.
 fn things(
     page: &mut Page,
     lane: &Value,
@@ -92,7 +92,7 @@ fn instructions_of_the_view_are_the_truth_of_the_simulated_processor() {
     }
 }
 
-/// Of all pixels together, as many instructions as there were.
+/// The pixels together contain the number of executed instructions.
 fn rates_sum_up(page: &mut Page, open: &Value, instructions: f64) {
     const PX: usize = 1000;
     let counters = open["counters"].as_array().expect("counters");
@@ -107,11 +107,11 @@ fn rates_sum_up(page: &mut Page, open: &Value, instructions: f64) {
     };
     let known = columns["last"].iter().enumerate().filter(|(_, rate)| !rate.is_nan());
     let sum: f64 = known.map(|(pixel, rate)| rate / 1000.0 * width(pixel)).sum();
-    // Those of the pixels at both ends, and one that each pixel is rounded by.
+    // Tolerance: the pixels at both ends, and a rounding error of one instruction per pixel.
     assert!((sum - instructions).abs() <= 2.0 * PX as f64, "{sum} of {instructions}");
 }
 
-/// Those of a call, by its numbers, are so many, and the first is where it was called.
+/// The range of instructions of a call has the right length, and the first one is at the start of the call.
 fn a_call_has_its_instructions(
     page: &mut Page,
     (open, lane, calls): (&Value, &Value, &[Value]),
@@ -173,17 +173,17 @@ fn stacks_of_samples_are_rows_of_the_thread() {
     let viewer = Viewer::start(&place, &["r"]);
     let mut page = viewer.page();
     let open = page.ask("open", json!({}));
-    // The end belongs to the recording.
+    // The last nanosecond belongs to the recording.
     let whole = (open["begin"].as_f64().unwrap(), open["end"].as_f64().unwrap() + 1.0);
     let (lane, marks) = rows_of(&open, "samples").expect("a row of samples");
     let (_, rows) = rows_of(&open, "stacks").expect("rows of stacks");
     let marks = things(&mut page, &lane, &marks[0], whole);
     assert_eq!(marks.len() as u64, samples);
-    // Where each sample was taken, its functions stand; so many of each as the stacks have.
+    // At each sample, the rows show its functions; their counts are those of the stacks.
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
     for row in &rows {
         for (mark, ..) in &marks {
-            // Behind the mark: at it, one ends and another begins.
+            // One nanosecond after the mark: at the mark itself, one function ends and another begins.
             let at = json!({
                 "lane": lane["id"], "row": row["row"], "t": mark + 1.0, "within": 0, "filter": 0,
             });
@@ -198,7 +198,7 @@ fn stacks_of_samples_are_rows_of_the_thread() {
         let weights = of["functions"].as_array().unwrap().iter();
         let whole = weights.filter(|of| of["function"] == number).map(|of| &of["weight"]);
         let weight: u64 = whole.filter_map(Value::as_u64).sum();
-        // All samples weigh the same: a period of the clock.
+        // All samples have the same weight, one clock period.
         let expected = weight / (of["weight"].as_u64().unwrap() / samples).max(1);
         let drawn = found.get(name).copied().unwrap_or(0);
         assert!(drawn.abs_diff(expected) <= 1, "{name}: {drawn} drawn of {expected}");
@@ -209,7 +209,7 @@ fn stacks_of_samples_are_rows_of_the_thread() {
             "filter": 0,
         })
     };
-    // The outermost function of the program that has lines.
+    // The outermost function of the program with line information.
     let depth = (0..rows.len()).find(|depth| page.ask("at", at(*depth))["thing"]["name"] == "main");
     let thing = page.ask("at", at(depth.expect("main is on the stack")))["thing"].clone();
     assert_eq!(thing["kind"], "sampled");

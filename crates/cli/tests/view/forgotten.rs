@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A script over a stream whose oldest bytes go while it looks at them for the first time: what it has
-//! not seen by then is counted, and it says so.
+//! A script over a stream whose oldest bytes are evicted during its first pass: events evicted before the
+//! script has seen them are counted, and reported.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::live::begin;
 use crate::live::write;
 use crate::place::Place;
 
-/// Finds an activity in each event, and takes its time.
+/// Finds an activity in each event, slowly.
 const SLOW: &str = r#"
 activity("all", (event, on) => {
   for (let turn = 0; turn < 1000; turn++);
@@ -24,7 +24,7 @@ activity("all", (event, on) => {
 });
 "#;
 
-/// Finds nothing, at once.
+/// Finds nothing, quickly.
 const QUICK: &str = r#"activity("none").begin("nothing").end("nothing");"#;
 
 fn gone(session: &Session) -> u64 {
@@ -61,7 +61,7 @@ fn events_whose_bytes_go_before_a_script_has_seen_them_are_counted_and_it_says_s
         }
         let now = newest(&host);
         forgotten.insert(gone(&now));
-        // Before anything is forgotten, but there is not room for much more.
+        // Before anything is evicted, but with little memory left.
         if first.is_none() && live.bytes() > memory_bytes * 3 / 4 {
             assert_eq!(gone(&now), 0, "rounds are small");
             script = ask(&now, "script", json!({ "name": "slow", "text": SLOW }));
@@ -85,10 +85,10 @@ fn events_whose_bytes_go_before_a_script_has_seen_them_are_counted_and_it_says_s
     let what = told["stopped"]["what"].as_str().unwrap_or_else(|| panic!("it goes on: {told}"));
     let missed: u64 = what.split(' ').find_map(|word| word.parse().ok()).expect("a number");
     assert!(what.contains("events were forgotten before it saw them"), "{what}");
-    // Each event that is forgotten it has seen, or it says that it has not.
+    // The script has seen each evicted event, or reports it as missed.
     let seen = told["count"].as_u64().expect("a number");
     assert!(missed > 0 && forgotten.contains(&(seen + missed)), "{missed} {seen} {forgotten:?}");
-    // One that is sent for what is gone already begins with what there is by now.
+    // A script started on a snapshot with evicted events begins with the oldest event still available.
     ask(&first, "script", json!({ "name": "quick", "text": QUICK }));
     while !now.scripts_are_done() {
         std::thread::sleep(std::time::Duration::from_millis(1));

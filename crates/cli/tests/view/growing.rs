@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording that is taken in rounds is in the end what it is when it is opened whole: promise
-//! "live = saved", without waiting for anybody.
+//! A recording ingested in rounds gives the same result as when it is opened at the end: the promise "live =
+//! saved".
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub fn newest(host: &Host) -> Arc<Session> {
     host.session(&|| true).expect("a session").expect("no problem")
 }
 
-/// Events whole, with names for numbers.
+/// Returns complete events, with names instead of ids.
 fn events(session: &Session, filter: &Value) -> Vec<String> {
     let open = ask(session, "open", json!({}));
     let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
@@ -58,12 +58,12 @@ fn events(session: &Session, filter: &Value) -> Vec<String> {
             )
         }));
     }
-    // Events of one time may come in another order of lanes.
+    // Events of equal time may be in another order of lanes.
     all.sort();
     all
 }
 
-/// Each row's pixels, by the names of lane and row.
+/// Returns the pixels of each row, by name of lane and row.
 fn pixels(session: &Session, filter: &Value) -> BTreeMap<String, Vec<u8>> {
     let open = ask(session, "open", json!({}));
     let lanes = open["lanes"].as_array().unwrap();
@@ -96,7 +96,7 @@ fn pixels(session: &Session, filter: &Value) -> BTreeMap<String, Vec<u8>> {
 
 fn counts(session: &Session) -> Value {
     let mut stats = ask(session, "stats", json!({ "filter": 0 }));
-    // Classes and kinds are numbered as they come.
+    // Classes and kinds are numbered in order of appearance.
     stats["classes"] = json!(null);
     let spans = stats["spans"].as_array_mut().unwrap();
     spans.sort_by_key(|span| span["name"].to_string());
@@ -129,7 +129,7 @@ fn a_recording_taken_in_rounds_is_the_whole_in_the_end() {
         let events_now = now.lanes.event_count();
         let all = whole.lanes.meta();
         let since = |time: i64| time - all.origin + 1;
-        // What there is by now is what the whole has up to that moment.
+        // The events so far are those of the whole recording up to that time.
         let expected = until.map_or(u64::MAX, |until| {
             ask(&whole, "find", json!({ "filter": 0, "t": since(until.0) }))["from"]
                 .as_u64()
@@ -139,7 +139,7 @@ fn a_recording_taken_in_rounds_is_the_whole_in_the_end() {
         assert!(open["lists"].as_u64().unwrap() >= lists, "lists only grow");
         (before, lists) = (events_now, open["lists"].as_u64().unwrap());
         if round == rounds / 2 {
-            // A filter, of classes by number: it goes on by itself.
+            // A filter by class id is extended automatically.
             let class =
                 open["classes"].as_array().unwrap().iter().max_by_key(|c| c["count"].as_u64());
             let off = json!({ "classes_off": [class.unwrap()["id"]] });
@@ -184,7 +184,7 @@ fn a_recording_taken_in_rounds_is_the_whole_in_the_end() {
     let of_whole = ask(&whole, "filter", off)["filter"].clone();
     assert_eq!(events(&now, &filter), events(&whole, &of_whole));
     assert_eq!(pixels(&now, &filter), pixels(&whole, &of_whole));
-    // Whoever still has the state of then sees what was there then.
+    // An old snapshot still shows the events of its time.
     assert_eq!(events(&known, &filter), seen);
     live.end(true, None);
     assert_eq!(ask(&newest(&host), "open", json!({}))["is_live"], false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Clients that nobody wrote on purpose, or somebody did.
+//! Invalid and malicious clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,12 +10,12 @@ use tungstenite::Message;
 use super::client::Viewer;
 use crate::place::Place;
 
-/// What the server says to bytes.
+/// Returns the first line of the server's response to these bytes.
 fn said(viewer: &Viewer, request: &str) -> String {
     let mut stream = TcpStream::connect(&viewer.address).expect("a connection");
     stream.write_all(request.as_bytes()).expect("it is sent");
     let mut answer = String::new();
-    // It may have closed before it has read everything.
+    // The server may close the connection before it has read everything.
     let _ = stream.read_to_string(&mut answer);
     answer.lines().next().unwrap_or("").to_owned()
 }
@@ -55,7 +55,7 @@ fn who_may_not_ask_is_refused_and_nobody_else_suffers() {
 
     let mut page = viewer.page();
     page.ask("open", json!({}));
-    // What is no request has no answer; what is a wrong one has its own.
+    // An invalid message has no response; an invalid request has an error response.
     for text in ["", "{", "null", "[1]", "{\"id\":\"x\",\"method\":\"open\"}"] {
         page.socket.send(Message::text(text)).unwrap();
     }
@@ -79,13 +79,13 @@ fn who_may_not_ask_is_refused_and_nobody_else_suffers() {
             "{method} {params}: {error}"
         );
     }
-    // Times at the ends of all numbers.
+    // Times at the limits of all number types.
     for (t0, t1) in [(-1e300, 1e300), (1e300, -1e300), (0.0, 0.0), (-9e18, 9e18)] {
         let asked = json!({ "lanes": [0], "t0": t0, "t1": t1, "px": 10, "filter": 0 });
         page.ask_columns("view", asked.clone());
         page.ask_columns("lane_activity", asked);
     }
-    // A frame larger than any request ends that connection, and only that.
+    // A frame larger than any request closes that connection, and no other.
     let mut other = viewer.page();
     let _ = other.socket.send(Message::text(" ".repeat(16 << 20)));
     let _ = other.socket.flush();
@@ -107,12 +107,12 @@ fn thousands_of_requests_that_nobody_reads_take_no_memory() {
     let request = json!({ "id": 1, "method": "events", "params": { "from": 0, "count": 200 } });
     let request = request.to_string();
     let mut sent = 0;
-    // Until its own buffers are full as well, or enough has gone.
+    // Until the client's own buffers are full, too, or enough is sent.
     while sent < 20_000 && page.socket.send(Message::text(request.clone())).is_ok() {
         sent += 1;
     }
     assert!(sent > 64, "{sent}");
-    // Another page is answered meanwhile.
+    // Another page gets responses meanwhile.
     let mut other = viewer.page();
     for _ in 0..20 {
         other.ask("open", json!({}));
@@ -121,7 +121,7 @@ fn thousands_of_requests_that_nobody_reads_take_no_memory() {
     assert!(grown < 300_000, "{grown} KiB for {sent} requests");
 }
 
-/// What another user of this machine is told. `None`: this test cannot be another user.
+/// Returns the response to another user of this machine; `None` if this test cannot become another user.
 fn told_to_another(viewer: &Viewer, path: &str) -> Option<String> {
     if rustix::process::geteuid().as_raw() != 0 {
         return None;
@@ -152,10 +152,10 @@ fn another_user_of_the_machine_reads_nothing_and_holds_up_nobody() {
         let told = told_to_another(&viewer, path).expect("another user");
         assert!(told.contains("401"), "{path}: {told}");
     }
-    // A program of the same user needs no token for the Trace Server Protocol alone.
+    // A program of the same user needs no token if only the Trace Server Protocol is served.
     let head = format!("Host: {}\r\n\r\n", viewer.address);
     assert!(said(&viewer, &format!("GET /tsp/api/health HTTP/1.1\r\n{head}")).contains("200"));
-    // Connections that say nothing keep nobody out, whoever has opened them.
+    // Silent connections exclude no client, whichever user has opened them.
     let port = viewer.address.rsplit(':').next().expect("a port");
     let script = format!(
         "for i in $(seq 1 200); do eval \"exec $((i + 10))<>/dev/tcp/127.0.0.1/{port}\"; done; echo; sleep 60"

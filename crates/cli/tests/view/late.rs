@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads that switches tell of before anybody says whose they are.
+//! Threads that occur in switches before any event names their process.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ event { name = "sched_switch"; id = 0; stream_id = 0; fields := struct { u32 pre
 event { name = "app:mark"; id = 0; stream_id = 1; fields := struct { u32 arg; }; };
 "#;
 
-/// An event of either stream: a time, and two numbers or three.
+/// Returns an event of either stream: a time, and two or three numbers.
 fn event(time: u64, numbers: &[u32]) -> Vec<u8> {
     let mut bytes = 0u16.to_le_bytes().to_vec();
     bytes.extend(time.to_le_bytes());
@@ -35,7 +35,7 @@ fn event(time: u64, numbers: &[u32]) -> Vec<u8> {
 }
 
 fn packet(stream: u32, cpu: u32, events: &[Vec<u8>]) -> Vec<u8> {
-    /// Magic, stream, two sizes, processor.
+    /// Magic, stream, two sizes, CPU.
     const HEAD: usize = 4 + 4 + 8 + 8 + 4;
     let events = events.concat();
     let bits = 8 * (HEAD + events.len()) as u64;
@@ -54,7 +54,7 @@ fn a_process_that_is_known_first_by_its_threads_stands_there_once() {
     let folder = place.0.join("late");
     fs::create_dir(&folder).expect("a folder");
     fs::write(folder.join("metadata"), METADATA).expect("written");
-    // Threads 7 and 8 run; later they are said to be of process 5.
+    // Threads 7 and 8 run; later events assign them to process 5.
     for (cpu, thread) in [(0, 7), (1, 8)] {
         let (comes, goes) = ([0, thread], [thread, 0]);
         let ran = [(100, comes), (300, goes), (500, comes), (900, goes)];
@@ -73,7 +73,7 @@ fn a_process_that_is_known_first_by_its_threads_stands_there_once() {
     assert!(applications.iter().all(|one| one["pid"] != 7 && one["pid"] != 8), "{applications:?}");
     let sum: u64 = applications.iter().filter_map(|one| one["events"].as_u64()).sum();
     assert_eq!(sum, 10, "each event is of one application: {applications:?}");
-    // What ran before anybody knew it has its colour.
+    // Earlier runs of its threads have its colour, too.
     let colour = of_five[0]["id"].as_f64().expect("a number") + 1.0;
     for lane in open["lanes"].as_array().expect("lanes").iter().filter(|l| l["kind"] == "cpu") {
         let asked = json!({ "lanes": [lane["id"]], "t0": 0, "t1": 800, "px": 4, "filter": 0 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat view` of a recording that goes on: over TCP and of a folder that is written; what is seen at
-//! the end is what was saved; recorders that are killed; connections that break.
+//! `lat view` of a recording in progress, over TCP and from a folder: the final view equals the saved
+//! recording; also killed recorders and broken connections.
 
 use std::io::{self, BufRead};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
@@ -16,14 +16,14 @@ use super::{printed, the_list_is_what_is_printed};
 use crate::live::{Running, ready, record, start, write};
 use crate::place::Place;
 
-/// How many requests of the writer are in the session.
+/// Returns the number of the writer's requests in the session.
 pub fn requests(open: &Value) -> u64 {
     let classes = open["classes"].as_array().unwrap();
     let requests = classes.iter().find(|class| class["name"] == "REQUEST");
     requests.map_or(0, |class| class["count"].as_u64().unwrap())
 }
 
-/// Waits until there are so many.
+/// Waits until the session has this number of requests.
 pub fn wait_for(page: &mut Page, count: u64) -> Value {
     loop {
         let open = page.ask("open", json!({}));
@@ -36,7 +36,7 @@ pub fn wait_for(page: &mut Page, count: u64) -> Value {
     }
 }
 
-/// Numbers that requests say, in the order of the list.
+/// Returns the numbers in the requests, in the order of the list.
 fn numbers(page: &mut Page, from: u64) -> Vec<u64> {
     let asked = json!({ "filter": 0, "from": from, "count": 1000 });
     let rows = page.ask("events", asked)["rows"].as_array().unwrap().clone();
@@ -63,7 +63,7 @@ fn a_live_recording_is_seen_while_it_comes_and_in_the_end_as_it_is_saved() {
     let mut page = viewer.page();
     let open = wait_for(&mut page, 1000);
     assert_eq!((&open["is_live"], &open["begin"]), (&json!(true), &json!(0)));
-    // Single events are read again, of what came just now as well.
+    // Single events are read again, including the most recent ones.
     for round in 2..=4u64 {
         write(&mut recorder, &mut output, 1000);
         let open = wait_for(&mut page, round * 1000);
@@ -78,7 +78,7 @@ fn a_live_recording_is_seen_while_it_comes_and_in_the_end_as_it_is_saved() {
         let (result, _) = page.ask_columns("view", asked);
         assert!(result["end"].as_f64() >= Some(grown_end));
     }
-    // A filter that was made before goes on.
+    // The recording ends, and the live session is replaced.
     drop(recorder.0.stdin.take());
     let ended = page.told("ended");
     assert_eq!(ended["complete"], true, "{ended}");
@@ -88,7 +88,7 @@ fn a_live_recording_is_seen_while_it_comes_and_in_the_end_as_it_is_saved() {
     let open = page.ask("open", json!({}));
     assert_eq!(open["is_live"], false);
     the_list_is_what_is_printed(&mut page, &printed(&place, "here"));
-    // The copy goes with the view.
+    // The copy is removed with the view.
     drop(viewer);
 }
 
@@ -107,13 +107,13 @@ fn a_folder_is_followed_and_a_killed_recorder_is_told() {
     let ended = page.told("ended");
     assert_eq!(ended["complete"], false);
     assert!(ended["why"].as_str().unwrap().contains("lat recover"), "{ended}");
-    // What was seen stays.
+    // The displayed session stays.
     let open = page.ask("open", json!({}));
     assert_eq!(open["is_live"], false);
     assert_eq!(requests(&open), 1000);
 }
 
-/// Before a recorder has said anything of itself, the lock of the folder is all there is of it.
+/// Before a recorder has written a report, the lock of the folder is the only sign of it.
 #[test]
 fn a_folder_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
     let place = Place::new();
@@ -122,7 +122,8 @@ fn a_folder_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
     let viewer = Viewer::start(&place, &["here"]);
     wait_for(&mut viewer.page(), 500);
     drop(viewer);
-    // As it was in its first moment. Of programs it knows all by now, so it writes no other.
+    // The recording as in its first moment. The recorder already knows all its programs, and writes no
+    // further report.
     let report = place.0.join("here/report.json");
     std::fs::remove_file(&report).expect("it was there");
     let viewer = Viewer::start(&place, &["here"]);
@@ -136,7 +137,7 @@ fn a_folder_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
     recorder.kill();
     let ended = page.told("ended");
     assert_eq!(ended["complete"], false, "{ended}");
-    // It is not live for ever.
+    // The recording is not live for ever.
     drop(viewer);
     let viewer = Viewer::start(&place, &["here"]);
     let mut page = viewer.page();
@@ -147,7 +148,7 @@ fn a_folder_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
 #[test]
 fn nobody_at_the_address_is_an_error_that_says_so() {
     let place = Place::new();
-    // A port that is nobody's: it was ours.
+    // A free port: this test has just released it.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output = place.lat(&["view", "--no-open", "--no-page", &port.to_string()]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -155,10 +156,10 @@ fn nobody_at_the_address_is_an_error_that_says_so() {
     assert!(error.starts_with("error: cannot follow") && error.contains("lat live"), "{error}");
 }
 
-/// A way to a server that can be broken.
+/// A forwarder to a server, which can be interrupted.
 struct Way {
     address: String,
-    /// Both ends of all connections; `None` while it is broken.
+    /// Both ends of all connections; `None` while interrupted.
     open: Arc<Mutex<Option<Vec<TcpStream>>>>,
 }
 
@@ -214,7 +215,7 @@ fn a_connection_that_breaks_is_made_again_and_what_was_missed_is_counted() {
     way.break_down();
     let why = page.told("disconnected")["why"].take();
     assert!(why.as_str().is_some_and(|why| why.contains("tried again")), "{why}");
-    // Several times what the server keeps.
+    // Several times the size of the server's buffer.
     for _ in 0..5 {
         write(&mut recorder, &mut output, 20_000);
     }
@@ -233,11 +234,11 @@ fn a_connection_that_breaks_is_made_again_and_what_was_missed_is_counted() {
     let open = page.ask("open", json!({}));
     let seen = requests(&open);
     assert!((1010..101_010).contains(&seen), "{seen}, {missed}");
-    // The last ones came over the connection that was made again.
+    // The last events came over the new connection.
     let all: u64 =
         open["classes"].as_array().unwrap().iter().map(|c| c["count"].as_u64().unwrap()).sum();
     assert_eq!(numbers(&mut page, all - 10).last(), Some(&9));
-    // Where they are missing is known, too.
+    // The times of the missing events are known, too.
     let losses = open["losses"].as_array().unwrap();
     assert!(!losses.is_empty(), "{open}");
 }
@@ -273,7 +274,7 @@ fn losses_are_told_while_they_come_and_are_those_of_the_report() {
     assert_eq!(requests(&open) + lost, 1_000_010);
 }
 
-/// Where no program is recorded, there is nobody to ask but the recorder itself.
+/// If no program is recorded, only the recorder itself can report its progress.
 #[test]
 fn a_folder_with_nothing_but_the_kernel_is_followed() {
     if !crate::kernel::usable(&[]) {
@@ -301,20 +302,20 @@ fn a_folder_with_nothing_but_the_kernel_is_followed() {
         let switches = classes.filter(|class| class["name"].as_str().unwrap().contains("switch"));
         switches.map(|class| class["count"].as_u64().unwrap()).sum()
     };
-    // Who reads and answers switches: there are more each time.
+    // The requests cause switches, so there are more each time.
     for _ in 0..3 {
         let before = seen(&page.ask("open", json!({})));
         while seen(&page.ask("open", json!({}))) == before {
             page.told("grown");
         }
     }
-    // The program that is not looked into ends.
+    // The program, which is not traced itself, ends.
     drop(recorder.stdin.take());
     assert!(recorder.wait().expect("its status").success());
     assert_eq!(page.told("ended")["complete"], true);
 }
 
-/// Whether this may look at packets of interfaces; said aloud if not.
+/// Whether this process may capture packets; prints a message if not.
 fn may_capture() -> bool {
     /// `CAP_NET_RAW` of linux/capability.h.
     const NET_RAW: u32 = 13;
@@ -327,7 +328,7 @@ fn may_capture() -> bool {
     has >> NET_RAW & 1 == 1
 }
 
-/// Ends a thread with its scope.
+/// Stops a thread when dropped.
 struct Until<'a>(&'a AtomicBool);
 
 impl Drop for Until<'_> {
@@ -351,11 +352,11 @@ fn a_folder_with_nothing_but_packets_of_an_interface_is_followed() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let until = Until(&is_over);
-        // Whenever capturing begins, there is something to capture.
+        // Packets are sent at all times, because the start of the capture is unknown.
         scope.spawn(|| {
             let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
             let own = socket.local_addr().expect("its address");
-            // Partner: the store when this is dropped. It orders nothing.
+            // Partner: the store in `drop`. It orders nothing.
             while !is_over.load(Ordering::Relaxed) {
                 socket.send_to(b"seen", own).expect("sent");
                 thread::sleep(std::time::Duration::from_millis(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat view`: what its server says over a real connection, each number counted again from
-//! `lat print` and `lat stats`.
+//! `lat view`: responses of its server over a real connection, each number computed again from `lat print`
+//! and `lat stats`.
 
 mod activities;
 pub mod client;
@@ -36,12 +36,12 @@ pub fn demo(place: &Place) -> Vec<Value> {
     printed(place, "demo")
 }
 
-/// The events as `lat print` has them.
+/// Returns the events printed by `lat print`.
 pub fn printed(place: &Place, trace: &str) -> Vec<Value> {
     let output = place.lat(&["print", "--format", "json", trace]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines = text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON"));
-    // Bookkeeping of the tracer is no event of anybody's lane.
+    // Records that the tracer writes for itself are on no lane.
     lines.filter(|line: &Value| line["name"] != "lateralis:WRITER").collect()
 }
 
@@ -49,7 +49,7 @@ fn time(line: &Value) -> i64 {
     line["time_ns"].as_i64().expect("a time")
 }
 
-/// The list says each event, with lane, class, application and fields, as `lat print` does.
+/// The list contains each event, with lane, class, application and fields, as printed by `lat print`.
 pub fn the_list_is_what_is_printed(page: &mut Page, lines: &[Value]) {
     let open = page.ask("open", json!({}));
     let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
@@ -69,7 +69,7 @@ pub fn the_list_is_what_is_printed(page: &mut Page, lines: &[Value]) {
             let name =
                 name.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(":");
             assert_eq!(origin + row["ts"].as_i64().unwrap(), time(line), "event {from}");
-            // Events of one time may come in another order of lanes.
+            // Events of equal time may be in another order of lanes.
             let same = lines.iter().filter(|other| time(other) == time(line));
             let found = same.filter(|other| other["name"] == name.as_str()).any(|line| {
                 let lane = &open["lanes"][row["lane"].as_u64().unwrap() as usize];
@@ -103,7 +103,7 @@ pub fn the_list_is_what_is_printed(page: &mut Page, lines: &[Value]) {
     assert_eq!(counted, lines.len() as u64);
 }
 
-/// Every pixel of every row of events says how many events there are, filtered and not.
+/// Checks that every pixel of every row of events has the right number of events, with and without a filter.
 fn pictures_are_counted(page: &mut Page, lines: &[Value]) {
     let open = page.ask("open", json!({}));
     let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
@@ -152,8 +152,8 @@ fn pictures_are_counted(page: &mut Page, lines: &[Value]) {
     }
 }
 
-/// Who is shown on each processor are those whose events come from there, from the first to the last of
-/// each that come together: no event that the tracer writes for itself is anybody's.
+/// Checks that each CPU shows the threads whose events were recorded there, from the first to the last event
+/// of each run of events. Records that the tracer writes for itself belong to no thread.
 fn who_was_seen_is_whose_events_were_printed(page: &mut Page, lines: &[Value]) {
     let open = page.ask("open", json!({}));
     for by in ["cpu", "thread", "application"] {
@@ -169,13 +169,13 @@ fn who_was_seen_is_whose_events_were_printed(page: &mut Page, lines: &[Value]) {
         let here: Vec<&Value> = lines.iter().filter(|line| line["cpu"] == lane["cpu"]).collect();
         let runs: Vec<&[&Value]> = here.chunk_by(|a, b| a["tid"] == b["tid"]).collect();
         let times = |run: &[&Value]| [run[0], run[run.len() - 1]].map(|line| time(line) - origin);
-        // Two threads in one nanosecond take two rows, and which is where is nobody's to say.
+        // Two threads in one nanosecond are on two rows, in unspecified order.
         let is_apart = |pair: &[&[&Value]]| times(pair[0])[1] < times(pair[1])[0];
         if !runs.windows(2).all(is_apart) {
             continue;
         }
         let rows = lane["rows"].as_array().unwrap();
-        // Without switches: it was seen there, and need not have run in between.
+        // Without switches: the thread was seen there, and need not have run between its events.
         assert_eq!(rows.iter().filter(|row| row["kind"] == "seen").count(), 1, "{lane}");
         assert!(rows.iter().all(|row| row["kind"] != "running"), "{lane}");
         for run in runs {
@@ -199,7 +199,7 @@ fn the_demo_is_seen_as_it_is_printed() {
     pictures_are_counted(&mut page, &lines);
     who_was_seen_is_whose_events_were_printed(&mut page, &lines);
     let open = page.ask("open", json!({}));
-    // Spans and messages are as many as lat stats says.
+    // Spans and messages have the same counts as in lat stats.
     let stats = place.json(&["stats", "--json", "demo"]);
     for kind in open["span_kinds"].as_array().unwrap() {
         let told =
@@ -208,7 +208,7 @@ fn the_demo_is_seen_as_it_is_printed() {
         let all = told["count"].as_u64().unwrap() + told["unfinished"].as_u64().unwrap_or(0);
         assert_eq!(kind["count"], all, "{kind}");
     }
-    // And promises of the schema are kept or broken as it says.
+    // Budgets of the schema have the same outcome.
     let told = page.ask("stats", json!({ "filter": 0 }));
     let promised = stats["budgets"].as_array().unwrap();
     assert!(!promised.is_empty());
@@ -229,14 +229,14 @@ fn the_demo_is_seen_as_it_is_printed() {
     let messages: u64 =
         open["channels"].as_array().unwrap().iter().map(|c| c["count"].as_u64().unwrap()).sum();
     assert!(messages > 0 && arrows as u64 == messages, "{arrows} of {messages}");
-    // Without the events that send, no arrow is left.
+    // Without the sending events, no arrow is left.
     let sends = open["classes"].as_array().unwrap().iter().filter(|class| class["sends"] == true);
     let sends: Vec<&Value> = sends.map(|class| &class["id"]).collect();
     let filter = page.ask("filter", json!({ "classes_off": sends }));
     let mut asked = asked;
     asked["filter"] = filter["filter"].clone();
     assert_eq!(page.ask_columns("arrows", asked).1["count"].len(), 0);
-    // The index is kept, and found again.
+    // The index is stored, and used again.
     assert!(place.0.join("demo/view.index").is_file());
     drop(viewer);
     let again = Viewer::start(&place, &["demo"]);
@@ -269,7 +269,7 @@ fn cores_of_barrelfish_have_the_colours_of_what_ran() {
         let asked =
             json!({ "lane": core["id"], "row": running, "t": time(switch) + 1, "filter": 0 });
         let thing = page.ask("at", asked)["thing"].clone();
-        // How long the last one stays is not known.
+        // The end of the last run is unknown.
         let expected = if index == last { &Value::Null } else { &switch["fields"]["application"] };
         assert_eq!(&thing["name"], expected, "{switch}");
     }

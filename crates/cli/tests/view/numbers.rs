@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tracepoints, fields of events and names of tables, each as another command has them.
+//! Tracepoints, event fields and table names, each compared with another command.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,8 @@ fn tracepoints_are_those_of_lat_tracepoints() {
             assert_eq!(told["cycles"][part].as_f64(), expected, "{part} of {row}");
         }
     }
-    // What a script leaves is what the same choice leaves there, in a stretch of time as well.
+    // A script filter gives the same result as the equivalent selection on the command line, also in a time
+    // range.
     let text = r#"filter("most orders", event => event.fields.id >= 9);"#;
     let script = page.ask("script", json!({ "name": "most", "text": text }))["script"].take();
     let most = page.ask("filter", json!({ "scripts": [script] }))["filter"].take();
@@ -61,12 +62,12 @@ fn tracepoints_are_those_of_lat_tracepoints() {
         assert_eq!(told, counts(other, "name", &|row| row["count"].clone()));
         assert!(!told.is_empty());
     }
-    // One that is not there, and two that do not nest.
+    // A missing tracepoint, and two that do not nest.
     let label = &told["rows"][0]["label"];
     let nothing = json!({ "filter": 0, "outer": "nothing", "inner": label });
     assert!(page.try_ask("tracepoints", nothing).is_err());
     assert!(page.try_ask("tracepoints", json!({ "outer": label, "inner": label })).is_err());
-    // Without any event there is none.
+    // Without events there is no tracepoint.
     let open = page.ask("open", json!({}));
     let off: Vec<&Value> = open["classes"].as_array().unwrap().iter().map(|c| &c["id"]).collect();
     let filter = page.ask("filter", json!({ "classes_off": off }));
@@ -77,7 +78,7 @@ fn tracepoints_are_those_of_lat_tracepoints() {
 #[test]
 fn what_looking_costs_is_taken_off() {
     let place = Place::new();
-    // `outer` around `inner`, alone: 30 and 10; `work` takes 200.
+    // `outer` around an empty `inner`: 30 and 10; `work` takes 200.
     let mut events = Vec::new();
     for round in 0..20u64 {
         let at = 10_000 + round * 1000;
@@ -155,7 +156,7 @@ fn values_of_fields_are_those_of_the_printed_events() {
             );
             seen += told.len();
         }
-        // Of many only some, from the first on.
+        // A limit returns a part of many values, beginning with the first.
         if events.len() > 10 {
             let asked = json!({ "class": class["id"], "fields": [], "filter": 0, "most": 5 });
             let (result, columns) = page.ask_columns("values", asked);

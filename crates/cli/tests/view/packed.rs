@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans and activities that overlap more often than there are rows to draw: what lies under the
-//! pointer, and what is exported, against the list that they were made from.
+//! Overlapping spans and activities that exceed the number of drawn rows: lookup by position and export,
+//! compared with the list from which they were generated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::client::{Viewer, get};
 use super::growing::ask;
 use crate::place::Place;
 
-/// A request: when it began and ended, in nanoseconds, and which row it is on.
+/// A request: begin and end in nanoseconds, and its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Request {
     begin: i64,
@@ -22,7 +22,7 @@ struct Request {
     row: i64,
 }
 
-/// Twice there are more at once than 256, which end in another order than they began.
+/// Twice, more than 256 requests are open at the same time, and end in another order than they began.
 fn requests() -> Vec<Request> {
     let burst = |(at, many): (i64, i64)| {
         (0..many).map(move |row| {
@@ -33,7 +33,7 @@ fn requests() -> Vec<Request> {
     [(1000, 300), (5000, 281)].into_iter().flat_map(burst).collect()
 }
 
-/// They as spans of Chrome's JSON; and as marks, from which a script finds them.
+/// Writes the requests as spans of Chrome JSON, and as marks in which a script finds them.
 fn written(place: &Place) -> PathBuf {
     let mut events: Vec<(i64, Value)> = Vec::new();
     for (id, request) in (0u64..).zip(requests()) {
@@ -59,14 +59,15 @@ fn written(place: &Place) -> PathBuf {
 
 const SCRIPT: &str = r#"activity("found").begin("begins*").end("ends").key("number");"#;
 
-/// Of those on rows that are drawn as one, the nearest to a time; of several that on the first row.
+/// Returns the request nearest to a time among those on rows that are drawn as one; of several, the one on
+/// the first row.
 fn nearest(all: &[Request], time: i64, within: i64) -> Option<Request> {
     let distance = |one: &Request| (one.begin - time).max(time - one.end).max(0);
     let packed = all.iter().filter(|one| one.row >= 255 && distance(one) <= within);
     packed.min_by_key(|one| (distance(one), one.row)).copied()
 }
 
-/// The lane, the number and all that is told of the last row of spans, those of a script or of the schema.
+/// Returns the lane, the id and the description of the last row of spans, of a script or of the schema.
 fn last_row(session: &Session, is_of_script: bool) -> (Value, Value) {
     let open = ask(session, "open", json!({}));
     let lanes = open["lanes"].as_array().unwrap().clone();
@@ -120,7 +121,8 @@ fn what_is_under_the_pointer_is_the_nearest_of_all_that_are_drawn_in_one_row() {
     }
 }
 
-/// What pyarrow reads of a Parquet file; `None`, and said aloud, where it is not there.
+/// Returns the contents of a Parquet file read by pyarrow; prints a message and returns `None` if pyarrow is
+/// missing.
 fn parquet(path: &Path) -> Option<Value> {
     let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();
@@ -140,7 +142,7 @@ fn parquet(path: &Path) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).expect("JSON"))
 }
 
-/// Columns of spans that the fixture tells.
+/// Columns of spans that the generated data determine.
 const COLUMNS: [&str; 8] =
     ["begin_ns", "end_ns", "duration_ns", "name", "key", "pid", "tid", "quality"];
 
@@ -156,7 +158,7 @@ fn spans_of_more_rows_than_are_drawn_are_exported_all() {
     let place = Place::new();
     written(&place);
     let viewer = Viewer::start(&place, &["deep.json"]);
-    // In the order of their beginnings, in which they were made.
+    // In the order of their begins, in which they were generated.
     let row = |(id, one): (u64, Request)| {
         let duration = one.end - one.begin;
         json!([one.begin, one.end, duration, "request", id.to_string(), 5, 7, "exact"])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of a capture: on lanes of their own, and whole.
+//! Captured packets are on lanes of their own, and complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,8 @@ fn option(code: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Interface, time in microseconds, direction in `epb_flags`, length on the wire; ten bytes were kept.
+/// Interface, time in microseconds, direction in `epb_flags`, length on the wire; ten bytes of each were
+/// captured.
 type Seen = (u32, u32, u32, u32);
 
 fn capture(interfaces: &[&str], packets: &[Seen]) -> Vec<u8> {
@@ -32,7 +33,7 @@ fn capture(interfaces: &[&str], packets: &[Seen]) -> Vec<u8> {
     let section = [&MAGIC.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
     let mut bytes = block(0x0a0d_0d0a, &section);
     for name in interfaces {
-        // Ethernet, of any length; `if_name`.
+        // Ethernet, unlimited length; option `if_name`.
         let body = [&[1, 0, 0, 0, 0, 0, 0, 0][..], &option(2, name.as_bytes()), &[0; 4]].concat();
         bytes.extend(block(1, &body));
     }
@@ -49,7 +50,7 @@ fn capture(interfaces: &[&str], packets: &[Seen]) -> Vec<u8> {
 #[test]
 fn packets_stand_on_a_lane_of_each_interface_and_direction() {
     let place = Place::new();
-    // Two at one time, on two lanes.
+    // Two packets at the same time, on two lanes.
     let packets = [
         (0, 1000, 1, 60),
         (0, 1500, 2, 1514),
@@ -72,7 +73,7 @@ fn packets_stand_on_a_lane_of_each_interface_and_direction() {
         .collect();
     let expected = [("eth0 in", 3), ("eth0 out", 1), ("lo", 1), ("lo in", 1)];
     assert_eq!(told, expected.map(|(name, count)| (name, ("packets", count))).into());
-    // Each is found again where it stands, with its length.
+    // Each is found at its position, with its length.
     for (interface, time, direction, original) in packets {
         let name = ["eth0", "lo"][interface as usize];
         let name = format!("{name}{}", ["", " in", " out"][direction as usize]);
@@ -86,7 +87,7 @@ fn packets_stand_on_a_lane_of_each_interface_and_direction() {
         assert_eq!(length.map(|field| &field["value"]), Some(&Value::from(original)), "{answer}");
     }
     the_list_is_what_is_printed(&mut page, &printed(&place, "seen.pcapng"));
-    // A script looks at each on its lane.
+    // A script sees each on its lane.
     let text = "filter('long', e => e.fields.original_bytes > 85);";
     let ran = page.ask("script", json!({ "name": "long.js", "text": text }));
     let filter = page.ask("filter", json!({ "scripts": [ran["script"]] }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What threads did and who had the processors: the page has what tables and statistics have.
+//! Thread states and the threads on each CPU: the viewer has the data of tables and statistics.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::client::{Page, Viewer};
 use crate::foreign::table;
 use crate::place::Place;
 
-/// Of the rows of a table at most so many are asked for one by one.
+/// Largest number of rows of a table that are requested one by one.
 const ASKED_MAX: usize = 2000;
 
-/// The row of a kind on the lane of a thread.
+/// Returns the row of a kind on the lane of a thread.
 fn row_of(open: &Value, tid: u64, kind: &str) -> Option<(Value, Value)> {
     let lanes = open["lanes"].as_array().expect("lanes").iter();
     let of_thread = |lane: &&Value| lane["kind"] == "thread" && lane["tid"] == tid;
@@ -27,8 +27,8 @@ fn row_of(open: &Value, tid: u64, kind: &str) -> Option<(Value, Value)> {
     lanes.filter(of_thread).find_map(row)
 }
 
-/// Each state of the table is on the page, with both ends and the same quality; and each processor and
-/// thread ran there as long as in the statistics. Gives how many states were asked for.
+/// Checks that each state of the table is in the viewer, with both ends and the same quality, and that each
+/// CPU and thread ran as long as in the statistics. Returns the number of states requested.
 pub fn check(place: &Place, page: &mut Page, trace: &str, what: &str) -> usize {
     let open = page.ask("open", json!({}));
     let origin: i64 = open["origin"].as_str().expect("a time").parse().expect("nanoseconds");
@@ -38,7 +38,7 @@ pub fn check(place: &Place, page: &mut Page, trace: &str, what: &str) -> usize {
     for row in rows.iter().step_by(step) {
         let number = |name: &str| row[name].parse::<i64>().expect("a number");
         let (begin, end) = (number("ts") - origin, number("end_ts") - origin);
-        // One that has no length is not what is nearest to a time.
+        // A state without length is not the nearest one to a time.
         if begin == end {
             continue;
         }
@@ -76,11 +76,11 @@ pub fn check(place: &Place, page: &mut Page, trace: &str, what: &str) -> usize {
     asked
 }
 
-/// The state in which a thread woke another lists it.
+/// The state in which a thread woke another lists the wakeup.
 fn wakes(page: &mut Page, open: &Value, (waker, woken): (u64, u64), at: i64, what: &str) {
     let Some((lane, number)) = row_of(open, waker, "thread_states") else { return };
     let thing = page.ask("at", json!({ "lane": lane, "row": number, "t": at }))["thing"].take();
-    // Where it is not known that the waker runs, it is not known what it did.
+    // If it is unknown whether the waker was running, its activity is unknown, too.
     if thing["name"] != "running" || thing["begin"].as_i64().is_none_or(|begin| begin > at) {
         return;
     }
@@ -91,19 +91,19 @@ fn wakes(page: &mut Page, open: &Value, (waker, woken): (u64, u64), at: i64, wha
     assert!(is_here || !are_all, "{what}: {waker} wakes {woken} at {at}: {thing}");
 }
 
-/// In some ranges threads ran for as long as the states of the table say, and rows are empty where these are
-/// sleep alone or nothing.
+/// In some time ranges, threads ran for as long as the states of the table say, and rows are empty if the
+/// states are only sleep, or if there are none.
 fn activity(page: &mut Page, open: &Value, rows: &[BTreeMap<String, String>], what: &str) {
     let origin: i64 = open["origin"].as_str().expect("a time").parse().expect("nanoseconds");
     let end = open["end"].as_i64().expect("a time");
-    // Without switches it is not known of any thread for how long it ran.
+    // Without switches the running time of every thread is unknown.
     let has_switches = rows.iter().any(|row| row["state"] == "running");
     for (t0, t1) in [(0, end), (end / 3, end / 2), (end / 2, end / 2 + end / 1000 + 1)] {
         let columns = page.ask_columns("lane_activity", json!({ "t0": t0, "t1": t1 })).1;
         let mut ran: BTreeMap<u64, (i64, bool, bool)> = BTreeMap::new();
         for row in rows {
             let number = |name: &str| row[name].parse::<i64>().expect("a number");
-            // One that has not ended is drawn up to the end of the session, which is after the last event.
+            // An unfinished state is drawn up to the end of the session, which is after the last event.
             let is_complete = row["status"] == "complete";
             let stop = if is_complete { number("end_ts") - origin } else { end };
             let begin = number("ts") - origin;
@@ -130,7 +130,7 @@ fn activity(page: &mut Page, open: &Value, rows: &[BTreeMap<String, String>], wh
     }
 }
 
-/// A thread has exited on the page if it has in the statistics.
+/// A thread has exited in the viewer if it has in the statistics.
 fn exits(place: &Place, page: &mut Page, open: &Value, trace: &str, what: &str) {
     let stats = place.json(&["stats", trace, "--json", "--section", "thread-states"]);
     let (mut exited, end) = (0, open["end"].as_i64().expect("a time"));
@@ -146,7 +146,7 @@ fn exits(place: &Place, page: &mut Page, open: &Value, trace: &str, what: &str) 
     println!("{what}: {exited} threads exited");
 }
 
-/// Processors and threads ran as long as in the statistics.
+/// CPUs and threads ran as long as in the statistics.
 fn ran_as_long(place: &Place, page: &mut Page, trace: &str, what: &str) {
     let stats = place.json(&["stats", trace, "--json"]);
     let open = page.ask("open", json!({}));
@@ -164,7 +164,7 @@ fn ran_as_long(place: &Place, page: &mut Page, trace: &str, what: &str) {
             let is_exact = row["quality"] == "exact";
             of_page.insert(key, ((share * end as f64).round() as u64, is_exact));
         }
-        // Of threads only those that ran most.
+        // Only the threads that ran longest are listed.
         let are_all = told["of"] == rows.len();
         for row in stats[list].as_array().into_iter().flatten() {
             let key = row[number].as_u64().expect("a number");

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The server of the demonstration, hidden behind `lat demo-warehouse`.
+//! The server of the demonstration, started by the hidden command `lat demo-warehouse`.
 //!
-//! One thread per connection reads orders into a queue; workers take them from
-//! there, fetch the pieces from a shelf behind a lock, and answer. The clients are
-//! a C program ([`crate::embedded::DEMO_CLIENT`]) that this process starts, so that
-//! one command has several processes, two languages, threads, a queue, locks,
-//! messages and signals in it.
+//! One thread per connection reads orders into a queue; workers take them from there, fetch the pieces from a
+//! shelf protected by a lock, and answer. The clients are a C program ([`crate::embedded::DEMO_CLIENT`]) that
+//! this process starts. One command thus covers several processes, two languages, threads, a queue, locks,
+//! messages and signals.
 //!
 //! Its work is deterministic: the number of every event follows from
 //! [`Size`]. Only times and the interleaving differ from run to run.
@@ -24,12 +23,12 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Items on the shelf; the client knows the same number.
+/// Items on the shelf; the client uses the same number.
 const ITEMS: usize = 64;
 /// Pieces of each item after a refill.
 const PIECES: u32 = 40;
 
-/// How much of everything.
+/// Size of the demonstration.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Size {
     /// Client processes
@@ -67,21 +66,21 @@ struct Queue {
     closed: bool,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Warehouse {
     queue: Mutex<Queue>,
     arrived: Condvar,
     shelf: Mutex<[u32; ITEMS]>,
 }
 
-/// A panic elsewhere is reported where it happened; the data stay usable.
+/// Ignores poisoning: a panic is reported where it happens, and the data stay usable.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Serves until every client has gone.
+/// Serves until every client has disconnected.
 pub fn run(args: WarehouseArgs) -> Result<ExitStatus, CliError> {
-    // Before there are threads: events while another thread registers are not recorded.
+    // Registered before threads start: events written while another thread registers are not recorded.
     SCHEMA.register();
     let failed = |what: &str, cause: io::Error| CliError::new(what, "demo", cause.to_string());
     let name = format!("lateralis-demo-{}", std::process::id());
@@ -192,8 +191,8 @@ fn next(warehouse: &Warehouse) -> Option<Order> {
     }
 }
 
-/// Takes one piece of an item and returns how many are left. A refill takes
-/// longer, with the lock held: the slow orders that the trace shows.
+/// Takes one piece of an item and returns the number left. A refill takes longer and holds the lock: these
+/// are the slow orders in the trace.
 fn fetch(warehouse: &Warehouse, worker: u32, item: u32) -> u32 {
     events::wait(worker);
     let mut shelf = lock(&warehouse.shelf);
@@ -213,7 +212,7 @@ fn fetch(warehouse: &Warehouse, worker: u32, item: u32) -> u32 {
     left
 }
 
-/// Work of a known number of steps that no compiler removes.
+/// Performs a known number of steps that no compiler removes.
 fn walk(seed: u64, steps: u32) {
     let end = (0..steps).fold(seed, |state, _| {
         std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1))

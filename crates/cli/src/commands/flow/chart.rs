@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Histograms as pictures in SVG that need nothing else, after figures 8 and 9 of "Hardware-Assisted
-//! Instruction Profiling and Latency Detection" (Sharma and Dagenais, 2016).
+//! Histograms as self-contained SVG images, after figures 8 and 9 of "Hardware-Assisted Instruction Profiling
+//! and Latency Detection" (Sharma and Dagenais, 2016).
 
 use std::fmt::Write;
 
@@ -8,21 +8,22 @@ use super::flame::escaped;
 use super::numbers::{bins, rank};
 use crate::values;
 
-/// Pixels.
+/// In pixels.
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
-/// Lines across.
+/// Horizontal grid lines.
 const LINES: u64 = 5;
-/// Bars, about.
+/// Approximate number of bars.
 const BARS: u64 = 80;
-/// Labels below the bars at most, and pixels that one takes.
+/// Largest number of labels below the bars.
 const LABELS: usize = 12;
 
-/// How often each number came; `sorted` are the numbers, `unit` what they count, `shown` how one is written.
+/// Draws the frequency of each value. `sorted` holds the values, `unit` names what they count, and `shown`
+/// formats one value.
 pub fn histogram(title: &str, unit: &str, sorted: &[u64], shown: impl Fn(u64) -> String) -> String {
     let (first, step, bins) = bins(sorted, BARS);
     let highest = bins.iter().copied().max().unwrap_or(0).max(1);
@@ -58,7 +59,7 @@ pub fn histogram(title: &str, unit: &str, sorted: &[u64], shown: impl Fn(u64) ->
     let every = bins.len().div_ceil(LABELS).max(1);
     for (place, (number, count)) in (first..).zip(&bins).enumerate() {
         let x = LEFT + place as f64 * each;
-        // One that came at all is seen.
+        // A value that occurs at all is visible.
         let tall = *count as f64 / highest as f64 * high;
         let tall = if *count > 0 { tall.max(1.0) } else { 0.0 };
         let (begin, end) = (shown(number * step), shown((number + 1).saturating_mul(step)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What hardware recorded of a program's instructions, with the code that they are of.
+//! Hardware trace packets, together with the program code needed to decode them.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::inputs::InputArgs;
 use crate::values;
 
-/// Where code and names of functions are.
+/// Sources of code and function names.
 #[derive(Debug, Clone, Args)]
 pub struct CodeArgs {
     /// Directory with copies of the traced machine's files, for code and symbols
@@ -35,24 +35,24 @@ pub struct CodeArgs {
     pub kallsyms: Option<PathBuf>,
 }
 
-/// Packets of the processors and threads of some traces.
+/// Packets of the processors and threads in some traces.
 pub struct Hardware {
     buffers: Vec<Buffer>,
     clocks: Clocks,
     /// Address filters of the tracer.
     filters: Vec<AddressFilter>,
-    /// Code that was recorded with them.
+    /// Code recorded with the packets.
     code: Vec<(u64, Vec<u8>)>,
-    /// Code that was kept beside the traces.
+    /// Code kept beside the traces.
     kept: KeptCode,
-    /// Whether the files are nothing but packets.
+    /// Whether the files contain packets only.
     is_raw: bool,
     /// Whether a file ends inside its packets.
     is_cut: bool,
 }
 
 impl Hardware {
-    /// Reads what the traces have of them; other traces have none.
+    /// Reads the packets of the traces; traces without packets add nothing.
     pub fn read(traces: &[PathBuf]) -> Result<Self, CliError> {
         let (mut buffers, mut code, mut raw) = (Vec::new(), Vec::new(), 0);
         let (mut clocks, mut missing_bytes) = (Clocks::default(), 0_u64);
@@ -76,7 +76,7 @@ impl Hardware {
             raw += usize::from(of.is_raw);
             buffers.extend(of.buffers);
             code.extend(of.code);
-            // Several files are of one machine.
+            // Several files are from one machine.
             (clocks, filters) = (of.clocks, of.filters);
         }
         if raw > 0 && raw < traces.len() {
@@ -109,7 +109,7 @@ impl CodeArgs {
         ImageFiles::new(self.symfs.as_deref()).with_kallsyms(self.kallsyms.as_deref())
     }
 
-    /// `kept`: code of the kernel that was kept with the recording.
+    /// Reads the code given by `--raw`, and the kernel code kept with the recording (`kept`).
     fn code(&self, kept: &KeptCode) -> Result<Vec<(u64, Vec<u8>)>, CliError> {
         let read = |(path, address): &(PathBuf, u64)| {
             let bytes = lateralis_files::read_regular(path, CODE_BYTES)
@@ -119,10 +119,10 @@ impl CodeArgs {
         self.raw.iter().chain(&kept.kernel).map(read).collect()
     }
 
-    /// Puts packets and code together, and gives them to `work`: what that gives, and whether there were no
-    /// packets but those that it saw.
+    /// Combines packets and code, and passes them to `work`. Returns the result of `work`, and whether no
+    /// packet is missing and all were decoded.
     ///
-    /// Errors: a trace or a file that cannot be read, or none with packets.
+    /// Errors: a trace or a file that cannot be read, or no packets.
     pub fn follow<T>(
         &self,
         inputs: &InputArgs,
@@ -150,9 +150,9 @@ impl CodeArgs {
         Ok((done, close(recorded) && !is_cut))
     }
 
-    /// Packets and code of a trace, whose events say which program it is.
+    /// Combines the packets and code of a trace. Its events identify the program.
     ///
-    /// Errors: a file of code that cannot be read.
+    /// Errors: a file of code cannot be read.
     pub fn recorded(
         &self,
         recording: &Recording,
@@ -174,7 +174,7 @@ impl CodeArgs {
     }
 }
 
-/// Says what is missing. @return whether there were no packets but those that were decoded.
+/// Prints warnings about missing packets and code. Returns whether no packet is missing and all were decoded.
 pub fn close(recorded: Recorded<'_>) -> bool {
     warn(&recorded);
     let is_complete =
@@ -186,7 +186,7 @@ pub fn close(recorded: Recorded<'_>) -> bool {
     is_complete
 }
 
-/// Says what of the packets is missing, or cannot be decoded.
+/// Prints warnings about packets that are missing or cannot be decoded.
 fn warn(recorded: &Recorded<'_>) {
     for (cpu, why) in recorded.unreadable() {
         let cpu = cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("processor {cpu}"));
@@ -204,12 +204,12 @@ fn warn(recorded: &Recorded<'_>) {
     }
 }
 
-/// Bytes that a compressed recording may have.
+/// Size limit of a compressed recording, in bytes.
 const PACKED_BYTES: u64 = 4 << 30;
-/// Bytes of a file of code.
+/// Size limit of a code file, in bytes.
 const CODE_BYTES: u64 = 1 << 30;
 
-/// Family and model of a processor of Intel, in decimal or hexadecimal digits.
+/// Parses family and model of an Intel processor, in decimal or hexadecimal digits.
 fn processor(text: &str) -> Result<Errata, String> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -220,7 +220,7 @@ fn processor(text: &str) -> Result<Errata, String> {
     Ok(Errata::of_processor(family, model))
 }
 
-/// A file, and the address of its first byte.
+/// Parses a file name and the address of the file's first byte.
 pub fn raw(text: &str) -> Result<(PathBuf, u64), String> {
     let wrong =
         || "a file and the address of its first byte: kernel.bin:0xffffffff81000000".to_owned();

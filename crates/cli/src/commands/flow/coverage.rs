@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat flow coverage`: which code was executed, and how often.
+//! `lat flow coverage`: executed code, with execution counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::output::{self, Page};
 use crate::table::{Align, Table};
 use crate::values;
 
-/// Rows of the table before it is cut short; `--format json` has all.
+/// Number of rows printed in the table; `--format json` has all rows.
 const ROWS: usize = 40;
 
 /// Options of `lat flow coverage`.
@@ -49,7 +49,7 @@ pub struct CoverageArgs {
     pub json: bool,
 }
 
-/// How it is written.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Functions
@@ -60,7 +60,7 @@ pub enum Format {
     Lcov,
 }
 
-/// Shows what was executed.
+/// Prints the executed code.
 pub fn run(args: &CoverageArgs) -> Result<ExitStatus, CliError> {
     let hardware = Hardware::read(&args.inputs.traces)?;
     let ((found, functions), is_complete) =
@@ -87,7 +87,7 @@ pub fn run(args: &CoverageArgs) -> Result<ExitStatus, CliError> {
     Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
-/// Functions that are wanted, those of which most was executed first.
+/// Executed functions, ordered by executed instructions, most first.
 fn ranked<'f>(
     found: &'f Coverage,
     of: &dyn Fn(u32) -> Option<&'f Function>,
@@ -144,21 +144,21 @@ fn page<'f>(found: &'f Coverage, of: &dyn Fn(u32) -> Option<&'f Function>) -> Pa
     page
 }
 
-/// What stands in a line of a file that has one thing in each.
+/// Formats text for one line of a file with one item per line.
 fn plain(text: &str) -> String {
     terminal::shown(text).replace(['\n', '\r'], " ")
 }
 
-/// What of a file of source was executed.
+/// Executed lines and functions of one source file.
 #[derive(Default)]
 struct OfFile<'f> {
-    /// How often each line.
+    /// Execution count of each line.
     lines: BTreeMap<u32, u64>,
-    /// Where functions begin, and how often they were entered.
+    /// First line, name and number of entries of each function.
     functions: Vec<(u32, &'f str, u64)>,
 }
 
-/// Tracefiles of lcov: for each file of source its functions and lines [man 1 geninfo, TRACEFILE FORMAT].
+/// Formats an lcov tracefile: for each source file its functions and lines [man 1 geninfo, TRACEFILE FORMAT].
 fn lcov<'f>(found: &'f Coverage, of: &dyn Fn(u32) -> Option<&'f Function>) -> String {
     let mut files: BTreeMap<u32, OfFile<'_>> = BTreeMap::new();
     for ((file, line), count) in &found.lines {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat flow dump`: every instruction or block that a processor executed, and what came in between.
+//! `lat flow dump`: every executed instruction or block, and the events between them.
 
 use std::io::{self, BufWriter, Write};
 
@@ -54,7 +54,7 @@ pub struct DumpArgs {
     pub json: bool,
 }
 
-/// What is shown.
+/// Items to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Show {
     /// Address, function and text of each instruction
@@ -77,7 +77,7 @@ struct Dumping<'a, W> {
     failed: Option<io::Error>,
 }
 
-/// Shows what was executed.
+/// Prints the executed code.
 pub fn run(args: &DumpArgs) -> Result<ExitStatus, CliError> {
     let hardware = Hardware::read(&args.inputs.traces)?;
     if args.show == Show::Packets && !hardware.is_empty() {
@@ -107,7 +107,7 @@ fn dump(args: &DumpArgs, recorded: &mut Recorded<'_>) -> Result<u64, CliError> {
     }
 }
 
-/// Writes packets, and gives how often bytes were none.
+/// Writes packets. Returns the number of places at which bytes are not a packet.
 fn packets(args: &DumpArgs, buffers: &[Buffer]) -> Result<u64, CliError> {
     let style = if args.json { Style::Json } else { Style::Text };
     let mut out = BufWriter::with_capacity(1 << 16, output::data(style));
@@ -144,7 +144,7 @@ fn packets(args: &DumpArgs, buffers: &[Buffer]) -> Result<u64, CliError> {
     Ok(errors)
 }
 
-/// Whose packets they are.
+/// Names the CPU or thread that the packets are from.
 fn owner(cpu: Option<u32>, tid: Option<u32>) -> String {
     match (cpu, tid) {
         (Some(cpu), _) => format!("processor {cpu}"),
@@ -154,7 +154,7 @@ fn owner(cpu: Option<u32>, tid: Option<u32>) -> String {
 }
 
 impl<W: Write> Dumping<'_, W> {
-    /// Writes the line that was made.
+    /// Writes the current line.
     fn write(&mut self) {
         if self.left > 0 && self.failed.is_none() {
             self.left -= 1;
@@ -180,7 +180,7 @@ impl<W: Write> Dumping<'_, W> {
         (places.name_of(function).unwrap_or_default().to_owned(), offset)
     }
 
-    /// `FILE:LINE`, and the functions that were inlined there, the innermost last.
+    /// `FILE:LINE`, and the functions inlined there, innermost last.
     fn source(&self, places: &mut Places<'_>, ip: u64) -> (Option<String>, Vec<String>) {
         let frames = places.frames_at(self.pid, ip, place_of(ip));
         let line = frames.last().and_then(|frame| frame.line);
@@ -202,7 +202,7 @@ impl<W: Write> Dumping<'_, W> {
             return self.json(&line);
         }
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        // A name out of a file cannot end the line.
+        // A name from a file must not end the line.
         let function = terminal::shown(&function);
         let place = match offset {
             Some(offset) => format!("{function}+{offset:#x}"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks as a flame graph: a picture in SVG that needs nothing else. A bar is as wide as what it and all it
-//! called weigh; who called stands above, programs first.
+//! Stacks as a flame graph, a self-contained SVG image. The width of a bar is the weight of its function and
+//! all its callees. Callers are above their callees, with programs in the first row.
 
 use std::fmt::Write;
 
@@ -10,20 +10,20 @@ use lateralis_store::stacks::Stacks;
 
 use super::stacks::{below, share, title};
 
-/// Pixels.
+/// In pixels.
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 18.0;
 const MARGIN: f64 = 10.0;
 const HEAD: f64 = 34.0;
-/// Narrower bars, of six in ten thousand, are not drawn: broken chains of single samples would make the
-/// picture many times as high as it is wide.
+/// Bars narrower than this, six ten-thousandths of the width, are not drawn: broken chains of single samples
+/// would make the image many times higher than wide.
 const NARROWEST: f64 = 0.75;
-/// A letter of the names, about.
+/// Approximate width of a letter in the names.
 const LETTER: f64 = 6.6;
-/// Bars at most; of more the widest levels are drawn.
+/// Largest number of bars. If there are more, the rows nearest to the programs are drawn.
 const BARS_MAX: usize = 100_000;
 
-/// Warm colours for programs and libraries, cold ones for the kernel, grey where nothing has a name.
+/// Warm colours for programs and libraries, cold ones for the kernel, grey for code without a name.
 const PROGRAM: [&str; 6] = ["#f0b07a", "#ecc27c", "#e8a08a", "#f2cf9a", "#e6b48c", "#efc0a8"];
 const KERNEL: [&str; 4] = ["#9cc3dc", "#a8cfe0", "#93b8d2", "#b4d4e6"];
 const UNKNOWN: &str = "#d8dde3";
@@ -35,7 +35,7 @@ struct Bar {
     width: f64,
 }
 
-/// The picture of one event's samples.
+/// Draws the samples of one event.
 pub fn svg(stacks: &Stacks, functions: &[Function]) -> String {
     let bars = bars(stacks);
     let depth = bars.iter().map(|bar| bar.depth).max().unwrap_or(0) + 1;
@@ -92,7 +92,7 @@ pub fn svg(stacks: &Stacks, functions: &[Function]) -> String {
     text
 }
 
-/// Where each bar stands, programs first; a caller is as wide as all that it called together.
+/// Lays out the bars, programs first. A caller is at least as wide as its callees together.
 fn bars(stacks: &Stacks) -> Vec<Bar> {
     let totals = stacks.totals();
     let (programs, below) = below(stacks, &totals);
@@ -124,7 +124,7 @@ pub fn colour(function: &Function) -> &'static str {
     if function.name == "[unknown]" {
         return UNKNOWN;
     }
-    // FNV-1a: one name has one colour in all pictures.
+    // FNV-1a: a name has the same colour in all images.
     let hash = function
         .name
         .bytes()
@@ -134,7 +134,7 @@ pub fn colour(function: &Function) -> &'static str {
     palette[hash as usize % palette.len()]
 }
 
-/// As text between tags: XML has no control characters, not even as references [XML 1.0, 2.2].
+/// Escapes text between tags. XML has no control characters, not even as references [XML 1.0, 2.2].
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in terminal::shown(text).chars() {

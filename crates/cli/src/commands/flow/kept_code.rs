@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Code beside a recording: each file that was mapped, once, with an index that says which file of the
-//! machine that was recorded it is (spec/trace-layout.md, "Packets of a processor's tracer").
+//! Code kept beside a recording: each mapped file once, with an index that maps paths on the recorded machine
+//! to these files (spec/trace-layout.md, "Packets of a processor's tracer").
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -14,31 +14,31 @@ use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
 
-/// The folder, and what is in it besides code.
+/// Name of the folder, and of its files besides code.
 const FOLDER: &str = "code";
 const INDEX: &str = "index.json";
 const KALLSYMS: &str = "kallsyms";
-/// Bytes of an index that are read.
+/// Size limit of an index, in bytes.
 const INDEX_BYTES: u64 = 64 << 20;
-/// Bytes of a list of symbols, or of code of the kernel.
+/// Size limit of a symbol list or of a file of kernel code, in bytes.
 const FILE_BYTES: u64 = 1 << 30;
 const WHAT: &str = "cannot keep the code";
 
-/// Code that was kept beside recordings.
+/// Code kept beside recordings.
 #[derive(Debug, Clone, Default)]
 pub struct KeptCode {
-    /// By path of the machine that was recorded.
+    /// Files by their path on the recorded machine.
     pub files: HashMap<String, PathBuf>,
-    /// Code of the kernel, and the address of its first byte.
+    /// Kernel code, with the address of its first byte.
     pub kernel: Vec<(PathBuf, u64)>,
-    /// Functions of the kernel.
+    /// Kernel symbols.
     pub kallsyms: Option<PathBuf>,
 }
 
 impl KeptCode {
-    /// Of traces: in them, or beside them where they are files.
+    /// Reads the index of each trace: in the trace, or beside it if the trace is a file.
     ///
-    /// Errors: an index that is there and cannot be read.
+    /// Errors: an index exists and cannot be read.
     pub fn of(traces: &[PathBuf]) -> Result<Self, CliError> {
         let mut kept = Self::default();
         for trace in traces {
@@ -55,7 +55,7 @@ impl KeptCode {
                 let place = path.display().to_string();
                 CliError::new("cannot read the index of code", place, error.to_string())
             })?;
-            // The recording may come from anybody: nothing outside of the folder is code of it.
+            // The recording may come from an untrusted source: only files inside its folder are code.
             let inside = |name: &Value| {
                 let name = name.as_str()?;
                 let is_name = Path::new(name).file_name().is_some_and(|of| of == name);
@@ -76,25 +76,25 @@ impl KeptCode {
 }
 
 impl KeptCode {
-    /// Files of this machine, behind those that were kept.
+    /// Adds the kept files to files of this machine. Kept files take precedence.
     #[must_use]
     pub fn beside(&self, files: ImageFiles) -> ImageFiles {
         files.with_kept(&self.files, self.kallsyms.as_deref())
     }
 }
 
-/// Whether a trace has packets of a processor's tracer, of which code is to be kept.
+/// Whether a trace has packets of a processor's tracer. Their code must be kept.
 pub fn is_wanted(source: &dyn Source) -> bool {
     let mut classes = source.trace().stream_classes.iter().flat_map(|of| &of.event_classes);
     classes.any(|class| class.name == "auxtrace")
 }
 
-/// Keeps the code that a trace says was mapped, as far as it can be read, in a folder of the recording.
-/// `from`: what was kept of it before, with the kernel's.
+/// Copies the code that a trace reports as mapped, as far as it can be read, into a folder of the recording.
+/// `from` is code kept earlier, including the kernel's.
 ///
-/// @return files that are missing, with why.
+/// Returns the files that are missing, with the reason.
 ///
-/// Errors: what cannot be written.
+/// Errors: a file cannot be written.
 pub fn keep(
     source: &dyn Source,
     images: ImageFiles,

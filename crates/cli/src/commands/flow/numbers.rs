@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers of instructions as people read them.
+//! Formats instruction counts for people.
 
 use crate::output::Page;
 use crate::values;
 
-/// Rows of a histogram.
+/// Approximate number of rows in a histogram.
 const BINS: u64 = 20;
-/// Columns of its longest bar.
+/// Length of the longest bar of a histogram, in columns.
 const BAR: u64 = 50;
 
-/// The smallest length that so many of a thousand are not above.
+/// Returns the given quantile, in thousandths: the smallest length that at least this share of all lengths
+/// does not exceed.
 pub fn rank(sorted: &[u64], of_thousand: usize) -> u64 {
     let place = (sorted.len() * of_thousand).div_ceil(1000).max(1) - 1;
     sorted.get(place).copied().unwrap_or(0)
@@ -20,7 +21,7 @@ pub fn mean(sorted: &[u64]) -> f64 {
     if sorted.is_empty() { 0.0 } else { sum as f64 / sorted.len() as f64 }
 }
 
-/// Edges that people read: of steps of 1, 2 or 5 times a power of ten.
+/// Returns a round bin width: 1, 2 or 5 times a power of ten.
 fn step(least: u64, most: u64, bins: u64) -> u64 {
     let wanted = (most - least) / bins + 1;
     let mut power = 1_u64;
@@ -34,8 +35,8 @@ fn step(least: u64, most: u64, bins: u64) -> u64 {
     }
 }
 
-/// How often each length came, in so many bins of the same width, about: which is the first, in widths from
-/// 0, that width, and how many are in each.
+/// Counts lengths in about `most_bins` bins of equal width. Returns the number of the first bin (its lower
+/// edge divided by the width), the width, and the count of each bin.
 pub fn bins(sorted: &[u64], most_bins: u64) -> (u64, u64, Vec<u64>) {
     let (Some(least), Some(most)) = (sorted.first(), sorted.last()) else {
         return (0, 1, Vec::new());
@@ -47,7 +48,7 @@ pub fn bins(sorted: &[u64], most_bins: u64) -> (u64, u64, Vec<u64>) {
     (first, step, bins)
 }
 
-/// How often each length came.
+/// Prints the frequency of each length.
 pub fn histogram(page: &mut Page, sorted: &[u64]) {
     let (first, step, bins) = bins(sorted, BINS);
     let highest = bins.iter().copied().max().unwrap_or(1).max(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat flow packets`: how many bytes of what kinds of packets there are.
+//! `lat flow packets`: number and size of packets by type.
 
 use clap::Args;
 use lateralis_store::flow::{Recorded, Sizes, sizes};
@@ -34,7 +34,7 @@ pub struct PacketsArgs {
     pub json: bool,
 }
 
-/// Shows the bytes of each kind.
+/// Prints the number of packets and bytes by type.
 pub fn run(args: &PacketsArgs) -> Result<ExitStatus, CliError> {
     let hardware = Hardware::read(&args.inputs.traces)?;
     let follow = |recorded: &mut Recorded<'_>| Ok(sizes(recorded));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks as a sunburst: programs in the middle, who is called around who called, each as wide as what it and
-//! all it called weigh. After figure 4 of "Hardware-Assisted Instruction Profiling and Latency Detection"
-//! (Sharma and Dagenais, 2016).
+//! Stacks as a sunburst: programs in the centre, callees around their callers. The width of an arc is the
+//! weight of its function and all its callees. After figure 4 of "Hardware-Assisted Instruction Profiling and
+//! Latency Detection" (Sharma and Dagenais, 2016).
 
 use std::f64::consts::TAU;
 use std::fmt::Write;
@@ -13,30 +13,30 @@ use lateralis_store::stacks::Stacks;
 use super::flame::{colour, escaped};
 use super::stacks::{below, share, title};
 
-/// Pixels.
+/// In pixels.
 const SIZE: f64 = 900.0;
 const HEAD: f64 = 34.0;
 const MARGIN: f64 = 10.0;
-/// The hole in the middle, in rings.
+/// Radius of the hole in the centre, in rings.
 const HOLE_RINGS: f64 = 0.6;
-/// Rings at most; what is deeper is as narrow as a line.
+/// Largest number of rings; deeper calls would be as narrow as a line.
 const RINGS_MAX: usize = 40;
-/// Narrower arcs, in pixels along the ring, are not drawn.
+/// Arcs narrower than this, in pixels along the ring, are not drawn.
 const NARROWEST: f64 = 0.5;
-/// A letter of the names, about.
+/// Approximate width of a letter in the names.
 const LETTER: f64 = 6.0;
-/// Arcs at most; of more the inner rings are drawn.
+/// Largest number of arcs; if there are more, the inner rings are drawn.
 const ARCS_MAX: usize = 50_000;
 
 struct Arc {
     node: u32,
     ring: usize,
-    /// Of a whole turn, from the top clockwise.
+    /// Fraction of a full turn, clockwise from the top.
     begin: f64,
     width: f64,
 }
 
-/// The picture of one event's samples, or of instructions.
+/// Draws the samples of one event, or instructions.
 pub fn svg(stacks: &Stacks, functions: &[Function]) -> String {
     let arcs = arcs(stacks);
     let rings = arcs.iter().map(|arc| arc.ring + 1).max().unwrap_or(1);
@@ -88,7 +88,7 @@ pub fn svg(stacks: &Stacks, functions: &[Function]) -> String {
     text
 }
 
-/// A name along the radius, where the arc is as wide as a letter is high; or along the ring.
+/// Writes a name along the radius if the arc is at least as wide as a letter is high, else along the ring.
 fn label(
     to: &mut String,
     arc: &Arc,
@@ -114,7 +114,7 @@ fn label(
     let turn = arc.begin + arc.width / 2.0;
     let angle = turn * TAU;
     let (x, y) = (middle_x + radius * angle.sin(), middle_y - radius * angle.cos());
-    // Never upside down.
+    // Text is never upside down.
     let degrees = turn * 360.0;
     let upright = match is_along {
         true if (90.0..270.0).contains(&degrees) => degrees + 180.0,
@@ -135,7 +135,7 @@ fn path(arc: &Arc, (inner, outer): (f64, f64), (x, y): (f64, f64)) -> String {
         let angle = turn * TAU;
         format!("{:.2} {:.2}", x + radius * angle.sin(), y - radius * angle.cos())
     };
-    // A whole turn begins and ends at one point: SVG draws nothing of it [SVG 2, 9.5.1].
+    // A full turn begins and ends at one point, and SVG draws nothing for it [SVG 2, 9.5.1].
     let width = arc.width.min(0.9999);
     let (begin, end) = (arc.begin, arc.begin + width);
     let is_large = u8::from(width > 0.5);
@@ -148,7 +148,7 @@ fn path(arc: &Arc, (inner, outer): (f64, f64), (x, y): (f64, f64)) -> String {
     )
 }
 
-/// Where each arc is, programs first.
+/// Lays out the arcs, programs first.
 fn arcs(stacks: &Stacks) -> Vec<Arc> {
     let totals = stacks.totals();
     let (programs, below) = below(stacks, &totals);

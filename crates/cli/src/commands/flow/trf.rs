@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat flow trf`: how finely traces say when something was, beside each other.
+//! `lat flow trf`: compares the temporal resolution of traces.
 
 use clap::Args;
 use lateralis_store::flow::{Recorded, Resolution, factors, resolution};
@@ -13,7 +13,7 @@ use crate::output::{self, Page};
 use crate::table::{Align, Table};
 use crate::values;
 
-/// The factor of the coarsest trace.
+/// Factor of the coarsest trace.
 const MOST: f64 = 100.0;
 
 /// Options of `lat flow trf`.
@@ -38,7 +38,7 @@ pub struct TrfArgs {
     pub json: bool,
 }
 
-/// Shows how finely traces say when something was.
+/// Prints the temporal resolution of each trace.
 pub fn run(args: &TrfArgs) -> Result<ExitStatus, CliError> {
     let mut rows: Vec<(String, Resolution)> = Vec::new();
     let mut is_whole = true;
@@ -54,7 +54,7 @@ pub fn run(args: &TrfArgs) -> Result<ExitStatus, CliError> {
     let products: Vec<f64> =
         medians.iter().flatten().map(|(nanos, count)| *nanos as f64 * *count as f64).collect();
     let mut found = factors(&products, MOST).into_iter().flatten();
-    // In the order of the traces, without those that have none.
+    // In the order of the traces, omitting those without a median.
     let factors: Vec<Option<f64>> =
         medians.iter().map(|median| median.and_then(|_| found.next())).collect();
     let each = || rows.iter().zip(&medians).zip(&factors);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Dumps as Barrelfish's bfscope sends them: at each flush, to the client if there is one, else
-//! to the console, else into a file.
+//! Dumps in the form of Barrelfish's bfscope. At each flush they are sent to the client if there is one, else
+//! to the console, else to a file.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -27,32 +27,32 @@ use crate::error::CliError;
 use crate::inputs::HintArgs;
 use crate::output;
 
-/// Bytes of packets that are dumped without waiting for the next flush.
+/// Number of packet bytes that are dumped without waiting for the next flush.
 const GATHERED_MAX: usize = 64 << 20;
-/// `O_NOFOLLOW`: a link is no file of dumps.
+/// `O_NOFOLLOW`: dumps are not written through a symbolic link.
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
-/// Time after which a client that takes nothing is closed.
+/// Time after which a client that receives nothing is disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same when the recording has ended.
+/// The same time after the recording has ended.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
-/// Between two looks at clients, and while something waits for one of them.
+/// Poll interval for clients when idle, and while a client has data waiting.
 const LOOK: Duration = Duration::from_millis(100);
 const SOON: Duration = Duration::from_millis(5);
 
-/// The thread that makes dumps.
+/// The thread that writes dumps.
 pub struct Scope(JoinHandle<Result<(), CliError>>);
 
 impl Scope {
-    /// Waits until the last dump is made.
+    /// Waits until the last dump is written.
     ///
-    /// Errors: a dump could not be written into its file.
+    /// Errors: a dump could not be written to its file.
     pub fn join(self) -> Result<(), CliError> {
         let ended = self.0.join();
         ended.unwrap_or_else(|_| Err(CliError::new("dumps ended", "bfscope", "report this")))
     }
 }
 
-/// Begins to listen. Only this machine can connect: there is no token in bfscope's protocol.
+/// Starts listening. Only local programs can connect, because bfscope's protocol has no token.
 pub fn start(args: &LiveArgs, port: u16, session: &Session) -> Result<Scope, CliError> {
     let place = format!("127.0.0.1:{port}");
     let error = |cause: io::Error| {
@@ -114,7 +114,7 @@ struct Bfscope {
     clients: Clients,
     elsewhere: Elsewhere,
     definitions: Option<(String, Vec<u8>)>,
-    /// Where the packets of one dump are put to be read as a trace.
+    /// Folder in which the packets of one dump are read as a trace.
     folder: TemporaryFolder,
     metadata: Option<Arc<[u8]>>,
     report: Option<Report>,
@@ -123,11 +123,11 @@ struct Bfscope {
     gathered: BTreeMap<u32, Vec<u8>>,
     gathered_bytes: usize,
     gathered_packets: u64,
-    /// Packets that came too fast.
+    /// Packets dropped because they came too fast.
     dropped: u64,
-    /// Whether the name of the file of dumps was given.
+    /// Whether the dump file was named by the user.
     is_named: bool,
-    /// Whether that file has a dump.
+    /// Whether that file contains a dump.
     has_dumped: bool,
     quiet: bool,
     told: String,
@@ -179,7 +179,7 @@ impl Bfscope {
         }
     }
 
-    /// What was gathered becomes text, and goes to where it is wanted.
+    /// Formats the gathered packets as text, and sends it to its destination.
     fn dump(&mut self) -> Result<(), CliError> {
         let gathered = std::mem::take(&mut self.gathered);
         self.gathered_bytes = 0;
@@ -197,7 +197,7 @@ impl Bfscope {
         self.send(PATIENCE)
     }
 
-    /// Sends what clients take now.
+    /// Sends data to the clients that can receive it now.
     fn send(&mut self, patience: Duration) -> Result<(), CliError> {
         let (left, why) = self.clients.send(patience);
         if let Some(cause) = why {
@@ -206,7 +206,7 @@ impl Bfscope {
         left.iter().try_for_each(|text| self.put_elsewhere(text))
     }
 
-    /// A dump that no client takes.
+    /// Writes a dump that no client received.
     fn put_elsewhere(&mut self, text: &[u8]) -> Result<(), CliError> {
         match &self.elsewhere {
             Elsewhere::Console => {
@@ -215,7 +215,8 @@ impl Bfscope {
             }
             Elsewhere::File(path) => {
                 let path = path.clone();
-                // A name that nobody gave was free: what has it now is nothing to be added to.
+                // A generated name was free at first: a file that exists before the first dump belongs to
+                // another program.
                 let is_first = !std::mem::replace(&mut self.has_dumped, true);
                 let mut options = OpenOptions::new();
                 let options = match self.is_named {
@@ -231,7 +232,7 @@ impl Bfscope {
         }
     }
 
-    /// On standard error, what was not said last.
+    /// Prints a sentence on standard error, unless it repeats the last one.
     fn tell(&mut self, sentence: String) {
         if !self.quiet && self.told != sentence {
             tell!("bfscope: {sentence}");
@@ -239,7 +240,7 @@ impl Bfscope {
         }
     }
 
-    /// The packets as a dump.
+    /// Formats the packets as a dump.
     fn text(&mut self, gathered: &BTreeMap<u32, Vec<u8>>) -> Result<Vec<u8>, CliError> {
         let mut text = Vec::new();
         if let (Some(metadata), false) = (&self.metadata, gathered.is_empty()) {

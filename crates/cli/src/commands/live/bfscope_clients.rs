@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Clients of a bfscope server. Each takes dumps as fast as it can; none is waited for.
+//! Clients of a bfscope server. Each receives dumps at its own pace; the server waits for none.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 use lateralis_peers::Peer;
 use lateralis_recorder::linux::live::bfscope::{DUMP_BYTES_MAX, LENGTH_BYTES, length_prefix};
 
-/// Clients at the same time; a new one takes the place of the one that is furthest behind.
+/// Largest number of clients. A new client replaces the one that has lagged longest.
 const CLIENTS_MAX: usize = 8;
-/// Connections accepted between two looks at the recording.
+/// Connections accepted per poll.
 const ACCEPTED_MAX: usize = 64;
-/// Bytes of dumps that wait for one client; of further dumps it gets the number of packets.
+/// Size limit of dumps queued for one client. Further dumps are dropped, and the client gets the number of
+/// their packets.
 const WAITING_MAX: usize = 64 << 20;
-/// A client that is offered something takes this much each second, after a delay.
+/// A client with queued data must receive this many bytes per second, after a delay.
 const PACE_BYTES: u64 = 1 << 20;
 
-/// A dump, shared by all that it is sent to.
+/// A dump, shared by all clients that receive it.
 pub type Dump = Arc<[u8]>;
 
 /// See the module's description.
@@ -32,33 +33,34 @@ struct Client {
     stream: TcpStream,
     waiting: VecDeque<Dump>,
     waiting_bytes: usize,
-    /// Bytes of the first that are sent, prefixes included.
+    /// Bytes of the first queued dump that are sent, including length prefixes.
     sent_bytes: usize,
-    /// Packets of dumps for which there was no room.
+    /// Packets of dumps that did not fit into the queue.
     missed: u64,
-    /// Since when it takes less than it is offered, and bytes taken since then.
+    /// When the client began to lag, and bytes received since then.
     since: Option<(Instant, u64)>,
     is_gone: bool,
 }
 
 impl Clients {
-    /// Of a socket that listens and does not block.
+    /// Takes a socket that listens and does not block.
     pub fn new(listener: TcpListener) -> Self {
         Self { listener, open: Vec::new() }
     }
 
-    /// Whether nobody is connected.
+    /// Whether no client is connected.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Whether something waits to be taken.
+    /// Whether a client has queued data.
     pub fn has_waiting(&self) -> bool {
         self.open.iter().any(|client| !client.waiting.is_empty())
     }
 
-    /// Accepts clients, and notes which are gone. What they say is read and ignored, as bfscope
-    /// does. The protocol has no token: other users of the machine are told from this one by the system.
+    /// Accepts clients, and detects disconnected ones. Their input is read and ignored, as in bfscope. The
+    /// protocol has no token: the operating system identifies other users of the machine, and their
+    /// connections are refused.
     pub fn look(&mut self) {
         self.open.iter_mut().for_each(Client::listen);
         for _ in 0..ACCEPTED_MAX {
@@ -70,7 +72,7 @@ impl Clients {
             }
             if self.open.len() >= CLIENTS_MAX {
                 let since = |at: &usize| self.open[*at].since.map(|(since, _)| since);
-                // The one that keeps something waiting longest, else the one that came first.
+                // The client that has lagged longest, else the one that connected first.
                 let late = (0..self.open.len()).filter(|at| since(at).is_some()).min_by_key(since);
                 self.open.remove(late.unwrap_or(0));
             }
@@ -78,13 +80,13 @@ impl Clients {
         }
     }
 
-    /// Has a dump of some packets wait for all clients.
+    /// Queues a dump of some packets for all clients.
     pub fn offer(&mut self, dump: &Dump, packets: u64) {
         self.open.iter_mut().for_each(|client| client.offer(dump, packets));
     }
 
-    /// Sends what clients take now; those that are gone, or have taken too little for `patience`, are
-    /// closed. Dumps that the last of all clients has not taken are returned.
+    /// Sends queued data without blocking. Clients that are disconnected, or have received too little for
+    /// `patience`, are closed. Returns the dumps that the last remaining client did not receive.
     pub fn send(&mut self, patience: Duration) -> (VecDeque<Dump>, Option<io::Error>) {
         let (mut left, mut why) = (VecDeque::new(), None);
         self.open.retain_mut(|client| {
@@ -118,7 +120,7 @@ impl Client {
     }
 
     fn offer(&mut self, dump: &Dump, packets: u64) {
-        // One dump waits however long it is.
+        // A single dump is queued whatever its size.
         if !self.waiting.is_empty() && self.waiting_bytes + dump.len() > WAITING_MAX {
             self.missed += packets;
             return;
@@ -168,16 +170,17 @@ impl Client {
     }
 }
 
-/// Each dump comes behind its length; one that is longer than eight digits can say comes in several
-/// parts.
+/// A part of the byte stream. Each dump is preceded by its length; a dump whose length needs more than eight
+/// digits is sent in several parts.
 enum Piece<'a> {
-    /// Of which so many bytes are sent.
+    /// A length prefix, and the number of its bytes already sent.
     Length([u8; LENGTH_BYTES], usize),
     Text(&'a [u8]),
 }
 
 impl<'a> Piece<'a> {
-    /// What follows so many bytes of a dump with its lengths; `None`: nothing.
+    /// Returns the part that follows the first `sent` bytes of a dump with its lengths; `None` if nothing
+    /// follows.
     fn at(dump: &'a [u8], sent: usize) -> Option<Self> {
         let (part, within) =
             (sent / (LENGTH_BYTES + DUMP_BYTES_MAX), sent % (LENGTH_BYTES + DUMP_BYTES_MAX));
@@ -236,12 +239,12 @@ mod tests {
         });
         for _ in 0..4 {
             clients.offer(&dump, 7);
-            // Until the one that reads has it all.
+            // Until the reading client has received everything.
             while !clients.open[1].waiting.is_empty() {
                 assert!(clients.send(Duration::MAX / 2).1.is_none());
             }
         }
-        // What waits for the other is bounded.
+        // The queue of the other client is bounded.
         assert!(clients.open[0].waiting_bytes <= WAITING_MAX);
         assert_eq!(clients.open[0].missed, 14);
         let (left, why) = clients.send(Duration::ZERO);

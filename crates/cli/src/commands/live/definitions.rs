@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers of events in a dump: those that the recorded programs' schemas give them.
+//! Event numbers in a dump, as defined by the schemas of the recorded programs.
 
 use std::collections::BTreeSet;
 
 use lateralis_recorder::Report;
 use serde_json::{Map, Value};
 
-/// The definitions as JSON, as the pleco compiler of Barrelfish writes them. Where two schemas
-/// give a subsystem the same number, the later one gets the next free one.
+/// Returns the definitions as JSON in the form of Barrelfish's pleco compiler. If two schemas give a
+/// subsystem the same number, the later subsystem gets the next free one.
 pub fn of_report(report: &Report) -> Vec<u8> {
     let mut all: Map<String, Value> = Map::new();
     let mut texts = BTreeSet::new();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat print -f`: a recording while it is written.
+//! `lat print -f`: prints a recording in progress.
 //!
-//! Each round asks the recorder to write what the rings hold, and then prints
-//! what happened up to shortly before it was asked: by then every stream is
-//! complete up to that moment, so that lines come in the order of time. A round
-//! that the recorder does not answer prints nothing.
+//! Each round asks the recorder to write the contents of the rings, and then prints the events up to shortly
+//! before the request. At that time every stream is complete up to that point, so lines are printed in time
+//! order. If the recorder does not answer, the round prints nothing.
 //!
-//! A round reads what no round has printed, however long the recording is by then.
+//! A round reads only events that no earlier round has printed, whatever the length of the recording.
 
 use std::ops::ControlFlow;
 
@@ -23,7 +22,7 @@ use crate::moment::between_while_written;
 use crate::selection::Selection;
 use crate::values;
 
-/// What was printed, and what was found on the way.
+/// Progress of the printing, and problems found so far.
 struct Following<'a> {
     args: &'a PrintArgs,
     tail: Tail,
@@ -56,7 +55,7 @@ impl Follower for Following<'_> {
         let select = &self.args.select;
         let classes = &recording.source.trace().stream_classes;
         if until.is_some() && classes.iter().all(|class| class.event_classes.is_empty()) {
-            // Which events there are is known with the first program.
+            // The event classes are known once the first program has registered.
             return Ok(());
         }
         select.check_patterns(&[recording.source.trace()])?;
@@ -82,7 +81,7 @@ impl Follower for Following<'_> {
 }
 
 impl Following<'_> {
-    /// What lines alone do not tell: of the whole recording.
+    /// Prints the parts of the summary that concern the recording as a whole.
     fn end(self, state: State, live: Option<&LiveCopy>) -> Result<ExitStatus, CliError> {
         let recording = self.args.inputs.open()?;
         let mut damage = recording.all_damage(self.damage);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events whose description is a printf format: the program recorded the raw
-//! arguments, the text is made here [C11 §7.21.6.1].
+//! Events whose description is a printf format: the program recorded the raw arguments, and the text is
+//! formatted here [C11 §7.21.6.1].
 
 use std::io::Write as _;
 
@@ -15,13 +15,13 @@ pub struct Messages<'r> {
     classes: Vec<Vec<Option<Message<'r>>>>,
 }
 
-/// A format, taken apart once.
+/// A parsed format.
 pub struct Message<'r> {
     pieces: Vec<Piece<'r>>,
 }
 
 impl<'r> Messages<'r> {
-    /// Takes the formats from the schemas.
+    /// Parses the formats in the schemas.
     pub fn new(recording: &'r Recording) -> Self {
         let streams = recording.source.trace().stream_classes.iter().enumerate();
         let classes = streams.map(|(stream, class)| {
@@ -35,7 +35,7 @@ impl<'r> Messages<'r> {
         Self { classes: classes.collect() }
     }
 
-    /// The format of an event's class.
+    /// Returns the format of an event's class.
     #[inline]
     pub fn get(&self, event: &Event<'_>) -> Option<&Message<'r>> {
         self.classes
@@ -46,8 +46,8 @@ impl<'r> Messages<'r> {
 }
 
 impl Message<'_> {
-    /// Appends the message. Conversions take the fields in order; one without a
-    /// field, or of another kind than its field, is shown as the value itself.
+    /// Appends the message. Conversions consume the fields in order. A conversion without a field, or of a
+    /// type that differs from its field's, prints the plain value.
     pub fn write(&self, out: &mut Vec<u8>, event: &Event<'_>) {
         let payload = event.payload().into_iter().flatten();
         let mut fields = payload.filter(|(member, _)| !is_length(&member.name));
@@ -65,7 +65,7 @@ impl Message<'_> {
 
 fn convert(out: &mut Vec<u8>, conversion: &Conversion<'_>, field: Field<'_>) {
     let mut body = Vec::new();
-    // What zeros of the `0` flag go behind: sign, `0x`.
+    // The part that precedes the zeros of the `0` flag: sign, `0x`.
     let mut prefix = "";
     let flag = |letter| conversion.flags.contains(letter);
     let positive = if flag('+') {
@@ -139,7 +139,7 @@ fn signed(field: Field<'_>) -> i128 {
     }
 }
 
-/// A negative number as unsigned has the width of its type.
+/// Returns the value as unsigned; a negative number is masked to the width of its type.
 fn masked(field: Field<'_>) -> u64 {
     let value = field.as_u64().unwrap_or(0);
     match &field.class().kind {
@@ -148,7 +148,7 @@ fn masked(field: Field<'_>) -> u64 {
     }
 }
 
-/// At least so many digits.
+/// Pads with zeros to the precision.
 fn digits(body: &mut Vec<u8>, precision: Option<u16>) {
     let least = precision.map_or(1, usize::from);
     if body.len() < least {
@@ -203,7 +203,7 @@ fn general(number: f64, precision: usize, keep_zeros: bool) -> String {
     }
 }
 
-/// `0x1.8p+3`, rounded to so many hexadecimal digits, half to even.
+/// `0x1.8p+3`, rounded to `precision` hexadecimal digits, half to even.
 fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     let bits = number.to_bits();
     let (raw_power, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
@@ -286,7 +286,7 @@ mod tests {
         show(format, FieldKind::Real(64), Slot::Real(value), &[])
     }
 
-    // Expected texts are those of printf in the C library of Debian 12.
+    // Expected texts are the output of printf in the C library of Debian 12.
     #[test]
     fn integers_as_c_prints_them() {
         assert_eq!(int("%d", -42), "-42");

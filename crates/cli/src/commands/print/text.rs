@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An event as a line for people.
+//! Formats an event as a line for people.
 //!
 //! ```text
 //! 00:47:22.047685452 cpu  1  21854/21855  threads:MUTEX_LOCK mutex=0x7ffd0010
@@ -22,7 +22,7 @@ pub struct Printer<'r> {
 }
 
 impl<'r> Printer<'r> {
-    /// A printer for the events of a recording.
+    /// Returns a printer for the events of a recording.
     pub fn new(recording: &'r Recording, time: TimeForm) -> Self {
         let has_writers = recording.has_writers();
         let times = Times::new(recording, time);
@@ -47,7 +47,7 @@ impl<'r> Printer<'r> {
         let name = event.class.name.as_str();
         out.extend_from_slice(if name.is_empty() { b"(no name)" } else { name.as_bytes() });
         if let Some(phase) = event.class.attribute(PHASE) {
-            // A begin and its end have one name.
+            // The begin and end of a span have the same name.
             out.extend_from_slice(b" (");
             out.extend_from_slice(phase.as_bytes());
             out.push(b')');
@@ -80,11 +80,11 @@ impl<'r> Printer<'r> {
     }
 }
 
-/// Which fields to show.
+/// Selects the fields to show.
 type Keep<'k> = dyn Fn(&str, Field<'_>) -> bool + 'k;
 
-/// Where an event happened, in columns of their own: as the format says it, else as the
-/// fields do that many tracers add to each event.
+/// CPU, process and thread of an event, printed in their own columns. They come from the format if it has
+/// them, else from the fields that many tracers add to each event.
 struct Lanes {
     cpu: Option<u64>,
     /// Process and thread.
@@ -111,7 +111,7 @@ impl Lanes {
         }
     }
 
-    /// Whether they show the value of this field of the common context.
+    /// Whether the columns already show the value of this field of the common context.
     fn show(&self, name: &str, field: Field<'_>) -> bool {
         let shown = match name {
             "cpu_id" => self.cpu,
@@ -132,7 +132,7 @@ fn natural(field: Field<'_>) -> Option<u64> {
     }
 }
 
-/// Process and thread in columns as wide as usual ids.
+/// Appends process and thread in columns of the usual width of ids.
 fn writer(out: &mut Vec<u8>, thread: Option<(u64, u64)>) {
     let start = out.len();
     match thread {
@@ -172,7 +172,7 @@ fn members(
     }
 }
 
-/// Bytes of a blob that are shown as text; a packet of a network is shorter.
+/// Largest number of bytes of a blob that are shown as text; network packets are shorter.
 const BYTES_SHOWN: usize = 64 << 10;
 
 /// Appends a value as the text format shows it.
@@ -214,7 +214,7 @@ pub fn value(out: &mut Vec<u8>, field: Field<'_>) {
             value(out, field);
         }
         (Value::Optional(Some(field)), _) => value(out, field),
-        // An optional field that is not there; class and value always agree.
+        // An absent optional field; class and value always agree.
         _ => out.extend_from_slice(b"none"),
     }
 }
@@ -236,7 +236,7 @@ fn integer(out: &mut Vec<u8>, value: u64, signed: bool, class: &IntegerClass) {
     }
 }
 
-/// The first label of a value.
+/// Returns the first label of a value.
 pub fn label(value: u64, signed: bool, labels: &[Label]) -> Option<&str> {
     let wide = if signed { i128::from(value as i64) } else { i128::from(value) };
     let found = labels.iter().find(|label| label.ranges.iter().any(|r| r.contains(wide)));
@@ -264,8 +264,7 @@ fn quoted(out: &mut Vec<u8>, text: Text<'_>) {
     out.push(b'"');
 }
 
-/// Escapes quotes, backslashes and control characters from `start` on, so that
-/// an event is one line whatever its text holds.
+/// Escapes quotes, backslashes and control characters from `start` on, so that any event fits on one line.
 fn escape_from(out: &mut Vec<u8>, start: usize) {
     let plain = |byte: u8| byte >= 0x20 && byte != 0x7f && byte != b'"' && byte != b'\\';
     if out[start..].iter().all(|&byte| plain(byte)) {
@@ -308,7 +307,7 @@ mod tests {
             values.into_iter().fold(pending, |pending, value| pending.u64(value)).end().unwrap();
         };
         add([3, 7, 8, 8, 20]);
-        // A container has other numbers, and a field may contradict the format.
+        // In a container the ids differ, and a field may contradict the format.
         add([4, 7, 8, 2, 20]);
         let trace = builder.finish();
         let mut events = trace.events();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How `lat print` writes the time of an event. Every form but the difference is read back by `--from`.
+//! Time formats of `lat print`. `--from` accepts every format except the difference.
 
 use chrono::{DateTime, Local};
 use clap::ValueEnum;
@@ -10,7 +10,7 @@ use lateralis_units::Nanos;
 use crate::date::NO_DATE_BEFORE;
 use crate::moment::clock_time;
 
-/// What a time on a line is.
+/// Format of the time on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum TimeForm {
     /// Time of day in UTC
@@ -26,11 +26,11 @@ pub enum TimeForm {
     Epoch,
 }
 
-/// Writes times in one form.
+/// Formats times.
 #[derive(Debug)]
 pub struct Times {
     form: TimeForm,
-    /// What is subtracted: the beginning, or the time of the line before.
+    /// Time that is subtracted: the start of the recording, or the time of the previous line.
     from: Option<Nanos>,
 }
 
@@ -68,7 +68,7 @@ fn seconds(out: &mut Vec<u8>, nanos: i128) {
     if nanos < 0 {
         out.push(b'-');
     }
-    // The difference of two signed numbers of 64 bits has a magnitude of at most 64 bits.
+    // The difference of two signed 64-bit numbers has a magnitude of at most 64 bits.
     let magnitude = u64::try_from(nanos.unsigned_abs()).unwrap_or(u64::MAX);
     write::decimal(out, magnitude / 1_000_000_000);
     out.push(b'.');

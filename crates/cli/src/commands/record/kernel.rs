@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of the kernel in a recording: `--kernel`, `--system`.
+//! Kernel events in a recording: `--kernel`, `--system`.
 
 use super::{Mode, RecordArgs};
 use crate::error::CliError;
@@ -9,10 +9,10 @@ use lateralis_recorder::linux::Session;
 use lateralis_recorder::linux::kernel::{self, KernelBy, KernelError, KernelOptions};
 use lateralis_recorder::source::Source;
 
-/// A source, or which right is missing.
+/// A source, or the privilege that is missing.
 pub(super) type Opened = Result<Box<dyn Source>, String>;
 
-/// Who gives the kernel's events.
+/// Interface that supplies kernel events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KernelWay {
     /// An instance of tracefs
@@ -36,10 +36,10 @@ fn way(args: &RecordArgs) -> Result<KernelBy, CliError> {
     }
 }
 
-/// Gets ready what was asked for; `None` if nothing was. The inner error says which right is
-/// missing: everything else can be recorded.
+/// Opens the requested source; `None` if none was requested. The inner error names a missing privilege:
+/// everything else can still be recorded.
 ///
-/// Errors: an event that there is not. Nothing has begun then.
+/// Errors: an event does not exist. Recording has not started yet.
 pub(super) fn open(args: &RecordArgs) -> Result<Option<Opened>, CliError> {
     if args.kernel.is_empty() && args.probe.is_empty() && !args.system {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(super) fn open(args: &RecordArgs) -> Result<Option<Opened>, CliError> {
     }
 }
 
-/// Adds it to the session, or says why not.
+/// Adds the source to the session, or prints the reason for not adding it.
 pub(super) fn add(session: &mut Session, kernel: Opened, args: &RecordArgs) {
     let added = match kernel {
         Ok(source) => session.add_source(source),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which programs are recorded: `--policy`, `--program`.
+//! Selection of programs to record: `--policy`, `--program`.
 
 use super::RecordArgs;
 use crate::commands::policy::read;
@@ -8,20 +8,20 @@ use lateralis_pleco::Schema;
 use lateralis_recorder::policy::{PARTS, Policies};
 use lateralis_recorder::{Filter, Patterns, RecordOptions};
 
-/// Whether every program that runs or starts is looked at.
+/// Whether every running or starting program is examined.
 pub(super) fn watches(args: &RecordArgs) -> bool {
     let chosen = args.policy.is_some() || !args.program.is_empty();
     chosen && args.command.is_empty() && args.attach.is_none()
 }
 
-/// What is recorded, in words.
+/// Describes the recorded programs in words.
 pub(super) fn what(args: &RecordArgs) -> &'static str {
     if watches(args) { "all programs that it is about" } else { "this machine" }
 }
 
-/// The filters that were asked for.
+/// Parses the filters.
 ///
-/// Errors: what is none, or two for one event.
+/// Errors: an invalid filter, or two for one event.
 pub(super) fn filters(args: &RecordArgs) -> Result<Vec<Filter>, CliError> {
     let mut filters: Vec<Filter> = Vec::new();
     for text in &args.filter {
@@ -36,9 +36,9 @@ pub(super) fn filters(args: &RecordArgs) -> Result<Vec<Filter>, CliError> {
     Ok(filters)
 }
 
-/// The policies that were asked for.
+/// Reads the policies.
 ///
-/// Errors: what is wrong with the file; nothing has begun then.
+/// Errors: the file is invalid. Recording has not started yet.
 pub(super) fn policies(
     args: &RecordArgs,
     options: &RecordOptions,
@@ -57,9 +57,9 @@ pub(super) fn policies(
     }
 }
 
-/// Looks at patterns that can only be about the library of `--with`, and returns its schema.
+/// Checks the patterns that can only refer to the library of `--with`, and returns its schema.
 ///
-/// Errors: it has no such event; nothing has begun then.
+/// Errors: the library has no such event. Recording has not started yet.
 pub(super) fn check_patterns(args: &RecordArgs) -> Result<Option<Schema>, CliError> {
     const SCHEMA: &str = include_str!("../../../../../tracer/preload/preload.pleco");
     let compiled = lateralis_pleco::compile("preload.pleco", SCHEMA.as_bytes());
@@ -70,7 +70,7 @@ pub(super) fn check_patterns(args: &RecordArgs) -> Result<Option<Schema>, CliErr
         if !PARTS.contains(&subsystem) {
             continue;
         }
-        // What is no pattern was refused before.
+        // Invalid patterns were refused earlier.
         let Ok(patterns) = Patterns::parse(pattern) else { continue };
         let mut names = known.iter().filter_map(|name| name.split_once(':'));
         if !names.any(|(subsystem, event)| patterns.matches(subsystem, event)) {
@@ -87,9 +87,9 @@ pub(super) fn check_patterns(args: &RecordArgs) -> Result<Option<Schema>, CliErr
     Ok(Some(schema))
 }
 
-/// Whether the library for programs that nobody instrumented has to be loaded.
+/// Whether the library for uninstrumented programs must be loaded.
 ///
-/// Errors: into programs that are not started here it cannot be.
+/// Errors: it cannot be loaded into programs that are not started here.
 pub(super) fn needs_library(args: &RecordArgs, options: &RecordOptions) -> Result<bool, CliError> {
     let policies = options.policies.as_ref();
     let by_policy = policies.is_some_and(|policies| !policies.with.is_empty());

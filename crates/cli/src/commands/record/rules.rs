@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Conditions and what is done when they fire: `--when`, `--then`.
+//! Conditions and their actions: `--when`, `--then`.
 
 use super::{Mode, RecordArgs};
 use crate::commands::keep::tell;
@@ -11,21 +11,21 @@ use lateralis_recorder::linux::{KeepNotice, Session};
 use lateralis_recorder::{EventMatch, KeepOptions, RecordOptions, TriggerOptions};
 use std::time::Duration;
 
-/// Time between two looks at what happened. What fires, and when, does not depend on it.
+/// Evaluation interval. Which conditions fire, and at which event time, does not depend on it.
 pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
-/// The same where a condition starts or stops the recording: what happens between the moment and the
-/// look is recorded too much, or too little.
+/// Evaluation interval if a condition starts or stops the recording: events between the firing and its
+/// evaluation are recorded in excess, or missed.
 const SWITCH_PERIOD: Duration = Duration::from_millis(10);
-/// Time before and behind the moment of a snapshot that says nothing.
+/// Time before and after the firing that a snapshot keeps by default.
 const AROUND: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
-/// Memory, disk and number of windows that are kept beside a recording.
+/// Limits for windows kept beside a recording: memory, disk space and number.
 const MEMORY_BYTES: u64 = 256 << 20;
 const DISK_BYTES: u64 = 1 << 30;
 const WINDOWS: u64 = 100;
 
-/// Conditions with their actions, as given.
+/// Parses conditions with their actions.
 ///
-/// Errors: the first that is not understood; nothing has begun then.
+/// Errors: the first one that is invalid. Recording has not started yet.
 pub fn rules(args: &RecordArgs) -> Result<Vec<Rule>, CliError> {
     let wrong = |place: &str, advice: &str| {
         Err(CliError::new("cannot pair conditions and actions", place, advice))
@@ -60,9 +60,9 @@ fn condition(text: &str) -> Result<Condition, CliError> {
     })
 }
 
-/// What starts and stops by an event itself, if that was asked for.
+/// Parses the events that start and stop the recording directly, if given.
 ///
-/// Errors: what is no event, or no count; nothing has begun then.
+/// Errors: an invalid event or count. Recording has not started yet.
 pub(super) fn trigger(args: &RecordArgs) -> Result<Option<TriggerOptions>, CliError> {
     let parse = |option: &str, text: &Option<String>| -> Result<Option<EventMatch>, CliError> {
         let Some(text) = text else { return Ok(None) };
@@ -82,7 +82,7 @@ pub(super) fn trigger(args: &RecordArgs) -> Result<Option<TriggerOptions>, CliEr
     Ok(Some(TriggerOptions { start, stop, duration: args.for_time, count: args.count }))
 }
 
-/// Puts them into the options of `lat record`.
+/// Adds rules to the options of `lat record`.
 pub(super) fn add(args: &RecordArgs, options: &mut RecordOptions) -> Result<(), CliError> {
     options.rules = rules(args)?;
     options.command_time_max = args.run_time;
@@ -113,7 +113,7 @@ pub(super) fn add(args: &RecordArgs, options: &mut RecordOptions) -> Result<(), 
     Ok(())
 }
 
-/// Adds the windows that `snapshot` keeps beside the recording.
+/// Adds the options of windows that `snapshot` keeps beside the recording.
 pub(super) fn add_snapshots(
     args: &RecordArgs,
     options: &mut RecordOptions,
@@ -149,10 +149,10 @@ pub(super) fn add_snapshots(
     Ok(())
 }
 
-/// Says what fires, and what is kept, while it happens.
+/// Prints firings and kept windows while the recording runs.
 pub fn observe(args: &RecordArgs, session: &mut Session) {
     if !args.quiet && !args.json {
-        // Without actions of its own what fires is the window that is kept: that is told.
+        // Without actions, each firing keeps a window, which is printed instead.
         let tells_all = !args.then.is_empty();
         session.on_keep(Box::new(move |notice| {
             if tells_all || !matches!(notice, KeepNotice::Fired(_)) {

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use lateralis_recorder::linux::Session;
 use lateralis_recorder::linux::kernel::{SampleOptions, SampleSource, SampleStack};
 
-/// How the callers of a function are found.
+/// Method of unwinding the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Stack {
     /// By frame pointers, when the sample is taken
@@ -16,9 +16,9 @@ pub enum Stack {
     Dwarf,
 }
 
-/// Gets ready what was asked for; `None` if nothing was.
+/// Opens the sample source; `None` if no samples were requested.
 ///
-/// Errors: it cannot be had. Nothing has begun then.
+/// Errors: it is not available. Recording has not started yet.
 pub(super) fn open(args: &RecordArgs) -> Result<Option<SampleSource>, CliError> {
     let option = match (args.sample, args.off_cpu, args.stacks.is_empty()) {
         (Some(_), ..) => "--sample",
@@ -59,9 +59,9 @@ pub(super) fn open(args: &RecordArgs) -> Result<Option<SampleSource>, CliError> 
     Ok(Some(source))
 }
 
-/// Adds it to the session.
+/// Adds the source to the session.
 ///
-/// Errors: the kernel refuses what it gave when it was tried.
+/// Errors: the kernel now refuses what it granted in the earlier test.
 pub(super) fn add(session: &mut Session, source: SampleSource) -> Result<(), CliError> {
     session.add_source(Box::new(source)).map_err(|sentence| CliError::new(sentence, "", ""))
 }

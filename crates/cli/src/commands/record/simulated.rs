@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat record --sim`: a program in a simulated machine, and which instructions were executed there.
+//! `lat record --sim`: runs a program in a simulated machine and records the instructions executed there.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::exit::ExitStatus;
 use crate::output::{self, Page};
 use crate::values;
 
-/// Runs the program to its end.
+/// Runs the program until it ends.
 pub fn run(args: &RecordArgs) -> Result<ExitStatus, CliError> {
     let output = match &args.output {
         Some(output) => output.clone(),
@@ -71,8 +71,8 @@ pub fn run(args: &RecordArgs) -> Result<ExitStatus, CliError> {
     Ok(exit_status(&report))
 }
 
-/// Puts the code that was executed beside the packets, which are nothing without it: files of this machine
-/// may change.
+/// Copies the executed code into the recording. Packets cannot be decoded without it, and files of this
+/// machine may change.
 fn keep_code(report: &Report) -> Result<(), CliError> {
     let kernel = report.kernel_code.iter().map(|(address, path)| (path.clone(), *address));
     let known = KeptCode {
@@ -97,7 +97,7 @@ fn exit_status(report: &Report) -> ExitStatus {
     }
 }
 
-/// As a shell has it; `None` where it is not known.
+/// Exit code in the convention of a shell; `None` if unknown.
 fn exit_code(report: &Report) -> Option<u8> {
     const SIGNALLED: u32 = 128;
     let code = match (report.status, report.signal) {

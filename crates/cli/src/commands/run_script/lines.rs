@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Activities, a line each, as they are found.
+//! Prints activities, one per line, as they are found.
 
 use std::io::{self, Write};
 
@@ -14,10 +14,10 @@ use crate::error::CliError;
 use crate::output::{self, Page};
 use crate::values;
 
-/// Bytes gathered before they are written.
+/// Bytes buffered before they are written.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// How activities are written.
+/// Output format of activities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For people.
@@ -28,10 +28,10 @@ pub enum Format {
     Csv,
 }
 
-/// Standard output for them.
+/// Returns standard output for the format.
 pub fn out(format: Format) -> Box<dyn Write> {
     match format {
-        // Cleaned as they are made.
+        // Text is cleaned line by line as it is written.
         Format::Text => Box::new(output::cleaned_lines()),
         Format::Json => Box::new(output::json()),
         Format::Csv => output::data(Style::Text),
@@ -62,12 +62,12 @@ impl<'r, W: Write> Lines<'r, W> {
         Self { out, buffer: String::new(), format, kinds, names: &recording.names, left, count: 0 }
     }
 
-    /// How many were written.
+    /// Returns the number of activities written.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// What stands before the first.
+    /// Writes the head of the list.
     pub fn begin(&mut self) -> Result<(), CliError> {
         match self.format {
             Format::Text => {}
@@ -80,7 +80,7 @@ impl<'r, W: Write> Lines<'r, W> {
         Ok(())
     }
 
-    /// Writes one.
+    /// Writes one activity.
     pub fn activity(&mut self, activity: &Activity, quality: Quality) -> Result<(), CliError> {
         if self.left == 0 {
             return Ok(());
@@ -115,7 +115,7 @@ impl<'r, W: Write> Lines<'r, W> {
         Ok(())
     }
 
-    /// Closes the list with a page.
+    /// Closes the list and appends a page.
     pub fn end_text(&mut self, page: &Page) -> Result<(), CliError> {
         if self.count > 0 {
             self.buffer.push('\n');
@@ -124,7 +124,7 @@ impl<'r, W: Write> Lines<'r, W> {
         self.finish()
     }
 
-    /// Closes the list and adds the members of an object.
+    /// Closes the list and appends the members of an object.
     pub fn end_json(&mut self, rest: &Value) -> Result<(), CliError> {
         self.buffer.push_str(if self.count > 0 { "\n  ]" } else { "]" });
         for (name, value) in rest.as_object().into_iter().flatten() {
@@ -243,7 +243,7 @@ fn attributes_json(activity: &Activity) -> Value {
     Value::Object(object)
 }
 
-/// Numbers that JSON cannot say are texts.
+/// Numbers that JSON cannot represent become strings.
 fn scalar_json(value: &Scalar) -> Value {
     match value {
         Scalar::Nothing => Value::Null,

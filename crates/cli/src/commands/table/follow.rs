@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat table --follow`: the rows of events while they are recorded.
+//! `lat table --follow`: prints rows of events while they are recorded.
 //!
-//! Rows come in the order of time, each round up to a moment up to which all that happened
-//! has been written. Times are as the clock is known by then: a finished recording knows it
-//! a little better.
+//! Rows are printed in time order. Each round ends at a time up to which all events have been written. Times
+//! use the clock relation known at that point; a finished recording has a slightly more accurate one.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -19,12 +18,12 @@ use crate::live_copy::LiveCopy;
 use crate::moment::between_while_written;
 use crate::output;
 
-/// What was written, and what was found on the way.
+/// Progress of the output, and problems found so far.
 struct Following<'a> {
     args: &'a TableArgs,
     name: &'a str,
     tail: Tail,
-    /// Taken by the writer, once the first table tells its columns.
+    /// Moved into the writer once the first table defines the columns.
     out: Option<&'a mut dyn io::Write>,
     writer: Option<TableWriter<'a>>,
     left: usize,
@@ -72,7 +71,7 @@ impl Follower for Following<'_> {
     fn round(&mut self, recording: Recording, until: Option<Nanos>) -> Result<(), CliError> {
         let session = Session::new(vec![recording]);
         let Some(table) = session.table(self.name) else {
-            // Its first event may come yet.
+            // The first event of the class may still arrive.
             return if until.is_some() { Ok(()) } else { Err(unknown_table(&session, self.name)) };
         };
         if !table.is_of_events() {
@@ -123,7 +122,7 @@ impl Follower for Following<'_> {
 }
 
 impl Following<'_> {
-    /// What rows alone do not tell.
+    /// Prints warnings that concern the table as a whole.
     fn end(&self, state: State, live: Option<&LiveCopy>) -> ExitStatus {
         let say = |line: &str| tell!("{line}");
         if self.late > 0 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! JSON as the sel4bench program prints its results: a list of benchmarks, each with rows.
+//! JSON in the format of the sel4bench program: a list of benchmarks, each with rows.
 //!
-//! The names of statistics are those of seL4; a column of ours tells rows apart. With an own
-//! cost each benchmark comes twice, the second time without it.
+//! Statistics have the names that seL4 uses; an additional column identifies each row. If the cost of tracing
+//! is known, each benchmark is listed twice, the second time without that cost.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::{Cost, Unit};
 use lateralis_store::tracepoints::{Gathered, Row};
 
-/// One benchmark for each name; rows whose clock has no known frequency have no nanoseconds
-/// and are left out of them.
+/// Returns one benchmark for each name. Rows whose clock has no known frequency have no nanoseconds and are
+/// omitted in that unit.
 pub fn to_json(gathered: &Gathered, cost: Option<&Cost>, unit: Unit) -> Value {
     let ending = match unit {
         Unit::Cycles => "",
@@ -44,7 +44,7 @@ fn benchmarks(gathered: &Gathered, samples: Vec<Vec<i64>>, unit: Unit, ending: &
     all.map(|(name, results)| json!({ "Benchmark": title(name), "Results": results })).collect()
 }
 
-/// Whole nanoseconds: samples of sel4bench are integers.
+/// Converts to whole nanoseconds: samples of sel4bench are integers.
 fn nanos(row: &Row, samples: &[i64]) -> Option<Vec<i64>> {
     let of = |sample: &i64| Some(row.nanos(*sample as f64)?.round() as i64);
     samples.iter().map(of).collect()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The recorder of what is seen, where it runs on this machine: what `lat start`, `stop`, `flush`,
-//! `snapshot`, `enable` and `disable` do, from the page.
+//! Controls the recorder of the viewed recording from the page, if it runs on this machine: the operations of
+//! `lat start`, `stop`, `flush`, `snapshot`, `enable` and `disable`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use lateralis_view::answer::Problem;
 use lateralis_view::{Action, Control};
 use serde_json::{Value, json};
 
-/// Snapshots beside a recording: as many names are tried.
+/// Largest number of names tried for a snapshot beside a recording.
 const NAMES_MAX: u32 = 10_000;
 
 /// See the module's description.
@@ -75,7 +75,7 @@ fn problem(place: &str, error: &Error) -> Problem {
     Problem::new("cannot ask the recorder", place, error.to_string())
 }
 
-/// Beside a recording a name that nothing has.
+/// Returns an unused name beside a recording.
 fn free_name(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let of = |number: u32| path.with_file_name(format!("{name}-snapshot-{number}"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat view` of a bfscope: dumps as they come. A text tells of its cores one behind the other, so each
-//! dump is looked at together with all before it, and shown whole.
+//! `lat view` of a bfscope: shows dumps as they arrive. A dump lists its cores one after the other, so each
+//! dump is read together with all earlier ones, and shown only when it is complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -22,56 +22,57 @@ use super::ViewArgs;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 
-/// In front of the address of a bfscope.
+/// Prefix of the address of a bfscope.
 const BFSCOPE: &str = "bfscope://";
-/// Without a byte for so long a dump is whole: nothing else says so, for lengths are not believed.
+/// A dump is taken as complete after this time without a byte. Nothing else marks its end, because length
+/// prefixes are not trusted.
 const SILENCE: Duration = Duration::from_millis(100);
-/// Between two looks at all dumps, at least; and so many times as long as a look takes, so that dumps
-/// that get long take a quarter of a processor and no more.
+/// Shortest interval between readings of all dumps. The interval is also at least `PAUSES` times the duration
+/// of the last reading, so that long dumps take at most a quarter of a CPU.
 const SOONEST: Duration = Duration::from_millis(500);
 const PAUSES: u32 = 3;
-/// Bytes of dumps at most: they are in memory while they are read.
+/// Size limit of all dumps, in bytes: they are in memory while they are read.
 const BYTES_MAX: u64 = 1 << 30;
-/// Somebody who says nothing for so long is asked whether he is there, so often, each time so much
-/// later: a machine that was switched off says no goodbye.
+/// TCP keepalive: idle time before the first probe, number of probes, and time between them. They detect a
+/// machine that was switched off without closing the connection.
 const ASKED_AFTER: Duration = Duration::from_secs(10);
 const ASKED: u32 = 3;
 const ASKED_EVERY: Duration = Duration::from_secs(5);
-/// So long an address may take to answer; and between two tries to reach it again.
+/// Time limit of a connection attempt, and interval between attempts to reconnect.
 const ANSWER: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// Without a dump in so many bytes, or in a line so long, it is something else that is sent.
+/// The data is not a dump if this many bytes contain none, or if a line is this long.
 const FOREIGN_BYTES: u64 = 1 << 20;
 
-/// A bfscope that is listened to.
+/// A connected bfscope.
 pub struct Dumped {
     address: String,
     stream: TcpStream,
-    /// Where its dumps are, in a folder of their own.
+    /// File of the dumps, in a private folder.
     path: PathBuf,
     _folder: TemporaryFolder,
     file: File,
     dumps: Dumps,
-    /// Dumps that began before those, and the last byte that came.
+    /// Number of dumps before the current text, and the last byte received.
     before: u64,
     last: u8,
-    /// A line that has not ended.
+    /// A line without its end.
     held: Vec<u8>,
     bytes: u64,
     options: TraceOptions,
     host: Arc<Host>,
-    /// When all was looked at last, and how long that took.
+    /// Time and duration of the last reading of all dumps.
     shown: Option<(Instant, Duration)>,
-    /// Whether more has come since.
+    /// Whether more data has arrived since.
     has_more: bool,
-    /// Whether there is anything to be seen.
+    /// Whether a session is shown.
     is_seen: bool,
 }
 
 impl Dumped {
-    /// Begins to listen, if what is given is a bfscope.
+    /// Connects if the argument is the address of a bfscope.
     ///
-    /// Errors: nobody is there, or more is given than one; there is no room for the dumps.
+    /// Errors: no connection, more than one trace is given, or no space for the dumps.
     pub fn begin(
         args: &ViewArgs,
         options: &TraceOptions,
@@ -117,9 +118,9 @@ impl Dumped {
         }))
     }
 
-    /// Shows dumps until the bfscope ends, and goes on serving what came.
+    /// Shows dumps until the bfscope ends, and continues to serve them.
     ///
-    /// Errors: what it sends are no dumps, or cannot be kept.
+    /// Errors: the data are not dumps, or cannot be stored.
     pub fn run(mut self) -> Result<ExitStatus, CliError> {
         let ended = self.listen()?;
         if let Some(why) = ended {
@@ -135,8 +136,8 @@ impl Dumped {
         Ok(ExitStatus::Fine)
     }
 
-    /// Takes what comes, over another connection where one breaks. `None`: somebody has asked this to
-    /// end. Else why nothing more comes, if that is not because the bfscope has ended.
+    /// Receives data, and reconnects if the connection breaks. Returns `None` if the user requested the end,
+    /// `Some(None)` if the bfscope has ended, and else the reason why no more data is received.
     fn listen(&mut self) -> Result<Option<Option<String>>, CliError> {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -150,7 +151,7 @@ impl Dumped {
                     self.dumps.feed(&buffer[..read]);
                     self.keep(false)?;
                 }
-                // A dump is whole, as far as anybody can tell.
+                // As far as can be known, a dump is complete.
                 Err(cause) if is_later(&cause) => {
                     self.pause();
                     self.keep(false)?;
@@ -177,14 +178,14 @@ impl Dumped {
         }
     }
 
-    /// What was held back is text where a line has ended: a length has no end of a line in it.
+    /// Data held back is text if a line has ended: a length contains no line feed.
     fn pause(&mut self) {
         if self.last == b'\n' {
             self.end_dump();
         }
     }
 
-    /// What comes next begins anew.
+    /// Starts a new dump with the next data.
     fn end_dump(&mut self) {
         let mut done = std::mem::take(&mut self.dumps);
         done.end();
@@ -192,12 +193,12 @@ impl Dumped {
         self.held.extend(done.take());
     }
 
-    /// The connection broke: waits until there is another. False if somebody asks this to end first.
+    /// Reconnects after the connection broke. Returns false if the user requests the end first.
     fn connect_again(&mut self, cause: &io::Error) -> Result<bool, CliError> {
         let since = Instant::now();
         let why = format!("the connection to the bfscope broke ({cause}): it is tried again");
         self.host.say(json!({ "event": "disconnected", "why": why }));
-        // Of a line that broke off only its beginning is known.
+        // Only the start of an interrupted line is known.
         self.end_dump();
         if !self.held.is_empty() {
             self.held.push(b'\n');
@@ -207,7 +208,7 @@ impl Dumped {
         while !is_asked_to_end() {
             if let Ok(stream) = connect(&self.address) {
                 self.stream = stream;
-                // A bfscope numbers nothing: who was away cannot know how much there was.
+                // A bfscope has no packet numbers, so the number of missed packets is unknown.
                 let seconds = since.elapsed().as_secs_f64();
                 let told = json!({ "event": "missed", "seconds": seconds, "packets": null, "events": null });
                 self.host.say(told);
@@ -218,7 +219,7 @@ impl Dumped {
         Ok(false)
     }
 
-    /// Dumps that have begun.
+    /// Number of dumps that have begun.
     fn count(&self) -> u64 {
         self.before + self.dumps.count()
     }
@@ -228,7 +229,7 @@ impl Dumped {
         CliError::new("this is no bfscope", &self.address, advice)
     }
 
-    /// Writes the lines that have come, and what is left where nothing follows.
+    /// Writes the complete lines received, and with `is_all` also the incomplete rest.
     fn keep(&mut self, is_all: bool) -> Result<(), CliError> {
         self.held.extend(self.dumps.take());
         let whole = self.held.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -238,7 +239,7 @@ impl Dumped {
         self.held.drain(..whole);
         self.bytes += whole as u64;
         self.has_more |= whole > 0;
-        // Who never pauses is shown as well.
+        // A sender that never pauses is shown as well.
         if self.has_more && self.shown.is_some() && self.is_due() && !is_all {
             self.show(true)?;
         }
@@ -251,9 +252,9 @@ impl Dumped {
         self.shown.as_ref().is_none_or(is_over)
     }
 
-    /// Shows all that came.
+    /// Shows all data received.
     ///
-    /// Errors: it cannot be read; while more may come, only if it is nothing of the kind.
+    /// Errors: it cannot be read. While more data may come, only if it is not a dump at all.
     fn show(&mut self, goes_on: bool) -> Result<(), CliError> {
         if self.count() == 0 {
             return if goes_on { Ok(()) } else { Err(self.foreign("it sent no dump".to_owned())) };
@@ -272,7 +273,8 @@ impl Dumped {
                 }
                 self.is_seen = true;
             }
-            // The first one may have come in part; of later ones what was seen stays.
+            // The first dump may be incomplete so far; if a later one cannot be read, the session already
+            // shown stays.
             Err(error) if !goes_on && !self.is_seen => return Err(self.foreign(error)),
             Err(_) => {}
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat view` of a recording that goes on: of one that is written here, or of the stream of another.
+//! `lat view` of a recording in progress: a local one, or the live stream of another machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::exit::ExitStatus;
 use crate::following::{self, Follower, State};
 use crate::live_copy::{CopyOptions, Link, LiveCopy, address};
 
-/// How soon what happens shall be seen: flushes of the recorder, and looks at its files. Pages are
-/// told of each: more often, two processors that do all of it at a million events a second are full.
+/// Interval of recorder flushes and of reading its files: the latency of the view. Pages are updated each
+/// time. With shorter intervals, all of it at a million events per second would keep two CPUs busy.
 const PERIOD: Duration = Duration::from_millis(60);
-/// Between two looks whether this shall end.
+/// Interval between checks for a request to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A recording that is followed.
+/// A recording in progress that is being followed.
 pub struct Following {
     path: PathBuf,
     copy: Option<LiveCopy>,
@@ -37,20 +37,20 @@ pub struct Following {
     images: ImageSource,
 }
 
-/// What is shown of it.
+/// The displayed state.
 struct Shown {
     live: Live,
     let_go: Option<LetGo>,
     host: Arc<Host>,
-    /// The connection as pages know it, and since when there is none.
+    /// Connection state as pages know it, and the start of the current interruption.
     link: Link,
     since: Option<Instant>,
 }
 
 impl Following {
-    /// Begins to follow, if what is given goes on.
+    /// Starts to follow if the argument is a recording in progress.
     ///
-    /// Errors: nobody is at the address, or refuses; there is no room for a copy.
+    /// Errors: no connection to the address, or it is refused; no space for a copy.
     pub fn begin(args: &ViewArgs, host: &Arc<Host>) -> Result<Option<Self>, CliError> {
         let traces = &args.inputs.traces;
         let options = CopyOptions { flush_every: Some(PERIOD), is_let_go: true };
@@ -61,7 +61,7 @@ impl Following {
         let path = match (&copy, traces.as_slice()) {
             (Some(copy), _) => {
                 while !copy.link().was_connected {
-                    // Says it where nobody is there.
+                    // Returns an error if the connection fails.
                     copy.state()?;
                     copy.wait(State::Busy, LOOK);
                 }
@@ -75,7 +75,8 @@ impl Following {
         let is_let_go = copy.is_some();
         let options = LiveOptions { memory_bytes, is_here, is_let_go, turn_events: None };
         let live = Live::new(&path, options, Arc::clone(host)).with_images(args.images()?);
-        // Who may record here may control it here; elsewhere others would have to be trusted.
+        // A user who may record on this machine may also control it from here. Listening on another address
+        // would require trust in remote users.
         let live = match is_here && args.listen.is_loopback() {
             true => {
                 let named = copy.is_none().then(|| path.clone());
@@ -95,14 +96,14 @@ impl Following {
         Ok(Some(Self { path, copy, host: Arc::clone(host), shown, is_quiet, images }))
     }
 
-    /// Follows until it ends, and goes on serving what there is.
+    /// Follows the recording until it ends, and then continues to serve it.
     ///
-    /// Errors: those of following, before there was anything to show.
+    /// Errors: the recording cannot be followed, and nothing was shown yet.
     pub fn run(mut self) -> Result<ExitStatus, CliError> {
         let state = match following::follow(&self.path, self.copy.as_ref(), &mut self.shown) {
-            // What was seen stays.
+            // The session already shown stays.
             Err(_) if self.shown.live.has_begun() => State::Interrupted,
-            // Its recorder was there when this began, and is gone before it said anything of itself.
+            // Its recorder was running at the start, and ended without writing a report.
             Err(_) if self.copy.is_none() && following::is_complete(&self.path).is_none() => {
                 State::Interrupted
             }
@@ -119,7 +120,7 @@ impl Following {
             }
         }
         loop {
-            // A copy is gone with this; else the signal ends it all.
+            // A copy must be removed on return; without one, the signal ends the process.
             if self.copy.is_some() && is_asked_to_end() {
                 return Ok(ExitStatus::Fine);
             }
@@ -127,8 +128,8 @@ impl Following {
         }
     }
 
-    /// All of it is at hand: it is indexed as every trace, and looked at by that. Where that does not
-    /// work, what was seen stays.
+    /// Replaces the live session: the recording is complete, and is indexed like any other trace. If that
+    /// fails, the live session stays.
     fn replace(&self) {
         let opening = Opening::with_images(
             std::slice::from_ref(&self.path),
@@ -143,9 +144,9 @@ impl Following {
     }
 }
 
-/// Whether it is a recording of ours that is being written.
+/// Whether the path is a Lateralis recording that is being written.
 fn goes_on(path: &Path) -> bool {
-    // One that begins has no report yet: then only a lock is believed, for other traces have none.
+    // A new recording has no report yet: then only a lock counts, because other traces have none.
     match following::is_complete(path) {
         Some(is_complete) => !is_complete && is_being_written(path),
         None => is_locked(path) && following::is_complete(path) != Some(true),
@@ -181,7 +182,7 @@ impl Follower for Shown {
 }
 
 impl Shown {
-    /// Tells pages if the connection broke, or is back.
+    /// Notifies pages when the connection breaks or returns.
     fn tell(&mut self, link: Link) {
         if self.link.connected && !link.connected {
             self.since = Some(Instant::now());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat xml --json`: written as it is found, so that memory does not grow with it.
+//! `lat xml --json`: results are written as they are found, so that memory does not grow with their number.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use super::{gaps, pass};
 use crate::error::CliError;
 use crate::selection::Selected;
 
-/// Writes one object: problems of the file, and its analyses with what they found.
+/// Writes one object: problems of the file, and its analyses with their results.
 pub fn write(
     out: &mut dyn Write,
     analyses: &[&Analysis],
