@@ -48,7 +48,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("tracer/c/include/lat/rtos_events.h", 1),
     ("tracer/c/single/", 2),
     ("tracer/preload/", 33),
-    ("tracer/rust/", 45),
 ];
 
 /// At most this many places of a folder are listed.
