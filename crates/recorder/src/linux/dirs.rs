@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where areas live [ring-abi §2].
+//! Directories of areas [ring-abi §2].
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,22 +10,22 @@ use lateralis_files::{is_own_entry, own_entries, random_entry};
 
 use crate::error::Error;
 
-/// Most areas looked at in one directory.
+/// Maximum number of areas examined in one directory.
 const AREAS_MAX: usize = 65536;
 
 /// Names of the default directory in one place: without a number, then `-1` to `-9`.
 const NUMBERS: u32 = 10;
 
-/// The directory of areas: `given`, else `LATERALIS_DIR`, else the default of this user: the one that is
-/// there, or the first that could be made.
+/// The directory of areas: `given`, else `LATERALIS_DIR`, else the default of this user: the existing one,
+/// or the first that could be created.
 pub fn area_dir(given: Option<&Path>) -> PathBuf {
     chosen(given).unwrap_or_else(|| Defaults::of_this_user().find())
 }
 
-/// Like [`area_dir`]; makes the directory if it is missing.
+/// Like [`area_dir`]; creates the directory if it is missing.
 ///
 /// # Errors
-/// The directory cannot be made, belongs to another user, or others can write it.
+/// The directory cannot be created, belongs to another user, or others can write it.
 pub fn make_area_dir(given: Option<&Path>) -> Result<PathBuf, Error> {
     match chosen(given) {
         Some(dir) => make(&dir).map(|()| dir),
@@ -43,12 +43,12 @@ fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Default directories in the order in which they are tried: another user may have taken a name in the
-/// folders that all users share. If all names that can be guessed are taken, one is made that cannot, and is
+/// Default directories in the order in which they are tried: another user may have taken a name in
+/// shared folders. If all predictable names are taken, one with an unpredictable name is created, which is
 /// found by its owner. Keep in step with `tracer/c/src/directory.c`.
 struct Defaults {
     names: Vec<PathBuf>,
-    /// Where others may be that begin with `prefix`.
+    /// Folders that may contain directories with names that begin with `prefix`.
     shared: [PathBuf; 2],
     prefix: String,
 }
@@ -75,8 +75,8 @@ impl Defaults {
         }
     }
 
-    /// One that is there comes before one that can be made: recorder and program still find the same
-    /// when another user gives a name back.
+    /// An existing one takes precedence over one that can be created: recorder and program still find the
+    /// same when another user removes a name.
     fn existing(&self) -> Option<PathBuf> {
         let known = self.names.iter().find(|dir| is_own_entry(dir)).cloned();
         let among = |parent: &PathBuf| own_entries(parent, &self.prefix).into_iter().next();
