@@ -53,7 +53,7 @@ static void path(int c)
         f();
         TRACE_POINT_STOP(0);
     }
-    /* likewise when it is false */
+    /* likewise, with the START inside the condition */
     if (c) {
         f();
         TRACE_POINT_START(1);
