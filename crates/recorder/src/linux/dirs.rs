@@ -89,7 +89,7 @@ impl Defaults {
             let can_be_made = rustix::fs::access(parent, rustix::fs::Access::WRITE_OK).is_ok();
             can_be_made && fs::symlink_metadata(dir).is_err()
         };
-        // If all are taken: the one whose parent is this user's, so that nothing of others is read.
+        // If all are taken: the one whose parent belongs to this user, so that nothing of others is read.
         let last = &self.names[NUMBERS as usize];
         let free = || self.names.iter().find(is_free).unwrap_or(last).clone();
         self.existing().unwrap_or_else(free)
@@ -106,7 +106,7 @@ impl Defaults {
         for dir in &self.names[1..] {
             match make(dir) {
                 Ok(()) => return Ok(dir.clone()),
-                // A name that is taken explains more than a parent that is missing.
+                // A taken name explains more than a missing parent.
                 Err(error) if !matches!(refusal, Error::AreaDirectory { .. }) => refusal = error,
                 Err(_) => {}
             }
@@ -116,7 +116,7 @@ impl Defaults {
     }
 }
 
-/// Makes the directory if it is missing, and checks that nobody else can write it.
+/// Creates the directory if it is missing, and checks that no other user can write it.
 fn make(dir: &Path) -> Result<(), Error> {
     match fs::DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => {}
@@ -130,7 +130,7 @@ fn make(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The visible area files, sorted by name. A directory that is missing has none.
+/// The visible area files, sorted by name; none if the directory is missing.
 pub(super) fn area_files(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries
@@ -163,7 +163,7 @@ mod tests {
         let names = defaults.names.clone();
         assert_eq!(defaults.find(), names[0]);
         assert!(fs::read_dir(&shm).unwrap().next().is_none(), "looking makes nothing");
-        // A directory that others can write, a link to a good one, and a file.
+        // A directory that others can write, a link to a valid one, and a file.
         fs::create_dir(&names[0]).unwrap();
         fs::set_permissions(&names[0], fs::Permissions::from_mode(0o777)).unwrap();
         fs::create_dir(root.join("good")).unwrap();
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(defaults.find(), names[3]);
         assert_eq!(defaults.make().unwrap(), names[3]);
         assert_eq!(fs::metadata(&names[3]).unwrap().mode() & 0o777, 0o700);
-        // The one that is there stays the one, also when a name before it is free again.
+        // The existing one is still used when a name before it becomes free.
         fs::remove_file(&names[1]).unwrap();
         assert_eq!(defaults.find(), names[3]);
         assert_eq!(defaults.make().unwrap(), names[3]);
@@ -185,7 +185,7 @@ mod tests {
         fs::remove_dir_all(&runtime).unwrap();
         names[NUMBERS as usize + 1..].iter().for_each(|name| fs::write(name, b"").unwrap());
         assert_eq!(defaults.find(), names[NUMBERS as usize]);
-        // All names that can be guessed are taken: one that cannot, which is found from then on.
+        // All predictable names are taken: an unpredictable one is created, and found from then on.
         let made = defaults.make().unwrap();
         assert!(made.parent() == Some(&*shm) && !names.contains(&made), "{}", made.display());
         assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
