@@ -63,8 +63,8 @@ pub(super) fn recount(root: &Path, report: &mut Report, files: &[Received]) {
     sum(report);
 }
 
-/// Puts the events that are missing of a stream to the one of its files whose dropped packets nobody
-/// counted the events of. Where there are several it stays unknown which has how many.
+/// Assigns the missing events of a stream to the one of its files with dropped packets whose events are
+/// unknown. With several such files the distribution stays unknown.
 fn know_events(dropped_of: &mut [report::LiveStreamCount], files: &[String], missing: u64) {
     let of_stream = dropped_of.iter_mut().filter(|one| files.contains(&one.file));
     let (known, mut unknown): (Vec<_>, Vec<_>) =

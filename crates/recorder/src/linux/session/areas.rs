@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The areas of a session: found, drained, and let go when their processes are gone.
+//! The areas of a session: discovery, draining, and release when their processes have ended.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,18 +20,18 @@ use super::{Recorded, Session};
 use crate::classes::RegisteredSchema;
 use crate::error::Error;
 
-/// Time that writers get to end records they are inside of, after events were disabled.
+/// Time for writers to finish records in progress, after events were disabled.
 const GRACE: Duration = Duration::from_millis(2);
-/// An area whose known processes are all gone is kept this long, unless the kernel says that nobody
-/// has it: one may have been forked that has not registered yet, or be about to join.
+/// An area whose known processes have all ended is kept this long, unless the kernel reports no
+/// user: a forked process may not have registered yet, or may be about to join.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// Programs of a command that begin with more memory than those after them: a command is one program that
+/// Number of programs of a command that start with more memory than later ones: a command is one program that
 /// computes, or a script that starts one.
 const FIRST_PROGRAMS: usize = 3;
 
 impl Session {
-    /// Begins to record an area that was opened at a path.
+    /// Starts recording an area that was opened at a path.
     pub(super) fn take(
         &mut self,
         path: &Path,
@@ -54,7 +54,7 @@ impl Session {
             self.decline(path, launched, &area.mapping);
             return Ok(false);
         };
-        // The program made its rings and enabled its events as it was asked to.
+        // The program created its rings and enabled its events as requested.
         let is_ready = launched && found.rings_ready == abi::RINGS_READY;
         let OpenArea { file, mapping, .. } = area;
         if is_ready && wanted.wish.mode == RingMode::Discard {
@@ -75,7 +75,7 @@ impl Session {
         }
         area.choose(&mut self.recording, &wanted);
         let trigger = self.options.trigger.clone().map(AreaTrigger::new);
-        // A program that is starting may register its schemas later.
+        // A starting program may register its schemas later.
         if let (false, Some(trigger)) = (launched, &trigger)
             && let Err(error) = trigger.check(&area.registered)
         {
@@ -95,7 +95,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Looks for areas of this session, and of children of attached programs.
+    /// Searches for areas of this session, and of children of attached programs.
     pub(super) fn discover(&mut self) {
         for path in area_files(&self.area_dir) {
             if self.paths_seen.contains(&path) {
@@ -123,7 +123,7 @@ impl Session {
             }
             match self.take(&path, area, launched) {
                 Ok(_) => self.programs_found += usize::from(launched),
-                // Somebody else is making the rings: wait for them, but not for ever.
+                // Another process is creating the rings: wait for it, but not forever.
                 Err(Error::Rings { cause: lateralis_ring::GeometryError::NotReady, .. })
                     if *self.retries.entry(path.clone()).and_modify(|n| *n += 1).or_insert(0)
                         < 100 => {}
