@@ -33,7 +33,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/intelpt/", 70),
     ("crates/lanes/", 100),
     ("crates/perfdata/", 70),
-    ("crates/recorder/", 450),
     ("crates/semantics/", 180),
     ("crates/simulator/", 50),
     ("crates/sql/", 90),

@@ -167,7 +167,7 @@ impl CoreClocks {
     }
 }
 
-/// Converts the times of records in place to a clock that is `offset` ticks behind
+/// Converts the times of records in place to a clock that is `offset` ticks less than
 /// theirs. Stops at the first record that is incomplete or unknown.
 pub fn shift_times(records: &mut [u8], offset: i64, plan: &RecordPlan) {
     let mut at = 0;

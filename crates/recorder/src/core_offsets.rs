@@ -3,8 +3,8 @@
 //! other answers with its own time, and the answer bounds the offset from both sides.
 //!
 //! ```text
-//! reference  asked ──────────────► answered      told - answered <= offset <= told - asked
-//! core             └─► told ─┘
+//! reference  asked ──────────────► answered      other - answered <= offset <= other - asked
+//! core             └─► other ─┘
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct CoreOffset {
     pub cpu: u32,
     /// Number of the CPU it was compared with.
     pub reference_cpu: u32,
-    /// Its counter minus the reference's, in ticks; negative if it is behind the reference.
+    /// Its counter minus the reference's, in ticks; negative if the reference's is larger.
     pub offset_ticks: i64,
     /// Error bound of the offset.
     pub error_ticks: u64,
@@ -44,7 +44,7 @@ impl Bounds {
 
     /// Adds an exchange with four readings: the reference's at the request, the other's at its receipt
     /// and at the response, the reference's at the receipt of that. Counters have 64 bits and any value: one
-    /// that is behind by more than it has counted is near 2^64, so differences are taken modulo 2^64.
+    /// that is less by more than it has counted is near 2^64, so differences are taken modulo 2^64.
     pub fn readings(&mut self, [asked, received, sent, answered]: [u64; 4]) {
         self.least = self.least.max(sent.wrapping_sub(answered).cast_signed().into());
         self.most = self.most.min(received.wrapping_sub(asked).cast_signed().into());

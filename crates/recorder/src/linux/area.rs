@@ -65,7 +65,7 @@ pub(super) struct Drained {
 /// A recorded area.
 pub(super) struct LiveArea {
     pub(super) path: PathBuf,
-    /// The file behind `mapping`; `None` if the area is not a file of its own.
+    /// The mapped file; `None` if the area is not a file of its own.
     pub(super) file: Option<AreaFile>,
     pub(super) mapping: Mapping,
     pub(super) header: AreaHeader,

@@ -85,7 +85,7 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
-    /// Starts `true` behind a gate with this response.
+    /// Starts `true` after a gate with this response.
     fn start(answer: Result<(), String>) -> (io::Result<()>, Result<(), String>) {
         let (gate, waits) = gate().unwrap();
         std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program that gave up its rights, and was taken over, gets nothing done by the recorder of
-//! somebody who has more.
+//! A compromised program that gave up its rights cannot use a recorder with more rights to act
+//! for it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -102,7 +102,7 @@ fn deputy(name: &str) -> Option<(Workshop, std::path::PathBuf)> {
     Some((workshop, binary))
 }
 
-/// Records for a second: at its end all events are disabled, and sites follow.
+/// Records for a second: at its end all events are disabled, and sites are updated.
 fn record(workshop: &Workshop, words: &[&str]) -> Option<i32> {
     let mut options = options(workshop, "out");
     options.duration = Some(Duration::from_secs(1));

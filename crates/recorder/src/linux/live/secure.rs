@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 
 use super::wire::is_later;
 
-/// Maximum number of bytes encrypted at once, four records: a packet behind them is not sent yet.
+/// Maximum number of bytes encrypted at once, four records: a packet must wait for them.
 const WRITE_BYTES: usize = 64 << 10;
 /// First byte of a client without TLS, of `LATLIVE`. A TLS record never starts with it.
 const PLAIN: u8 = b'L';
