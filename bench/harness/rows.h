@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Measures many things in one run. A program adds its rows and calls rows_run: the rows take turns, one short
+ * Measures many rows in one run. A program adds its rows and calls rows_run: the rows take turns, one short
  * batch each, for some hundred rounds; any disturbance of the machine therefore affects all of them
  * alike. Every batch is written out (bench/METHODOLOGY.md); nothing is averaged here.
  *

@@ -163,7 +163,7 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
     pid_t *ends = child_tid;
     int word = -1;
     if (beside && (preload_quiet & PRELOAD_LENT_MOST) == PRELOAD_LENT_MOST) {
-        /* Too many to count: this thread stays quiet for good. */
+        /* Too many to count: calls of this thread are no longer recorded. */
         preload_quiet++;
         return REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
     }

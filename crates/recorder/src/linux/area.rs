@@ -46,7 +46,7 @@ pub(super) struct Ring {
     pub(super) stream: RingStream,
     pub(super) target: StreamTarget,
     sifted: SiftPlace,
-    /// Reads ahead of `reader` if the names of threads matter, and its position.
+    /// A second reader, ahead of `reader`, and its position; only if the names of threads matter.
     ahead: Option<(RingReader, u64)>,
     damage_noted: bool,
 }

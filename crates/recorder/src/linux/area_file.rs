@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The file of an area: its identity, owner, and users.
 //!
-//! Whether an area is in use is asked of the kernel, about the file, never by the process ids
-//! in it: those are hostile bytes, have another meaning in another PID namespace, and are
+//! Whether an area is in use is determined by the kernel's view of the file, never by the process
+//! ids in it: those are untrusted, have another meaning in another PID namespace, and are
 //! reused. A mapping keeps its file open as long as the process has it, however many
 //! descriptors it closes, and the kernel drops it when the process ends or executes another program.
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Removes leftovers of programs and recorders that have ended: areas, sockets, locks, folders.
 //!
-//! Nothing in use is removed: for an area the kernel is asked ([`AreaFile::users`]), for a lock
-//! its holder, for a socket whether it has a receiver. Only items of this user are examined.
+//! Nothing in use is removed: an area is in use if the kernel lists users of its file
+//! ([`AreaFile::users`]), a lock if it is held, a socket if it has a receiver. Only items of this user are
+//! examined.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

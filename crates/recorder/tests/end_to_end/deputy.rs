@@ -11,8 +11,8 @@ use lateralis_recorder::linux::Session;
 use crate::program::{Workshop, command};
 use crate::{SCHEMA, options};
 
-/// A gate that is closed as long as an instruction of it says so, and data at a known address that
-/// looks like a list of patchable sites: the instruction is one.
+/// A program with a gate that one of its instructions keeps closed, and with data at a known address that
+/// looks like a list of patchable sites, one of which is that instruction.
 const DEPUTY: &str = r#"
     #include <fcntl.h>
     #include <grp.h>
