@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What one event costs. Compiled as it is for rings per CPU, with LAT_RING_THREAD for rings per
- * thread. The run script starts it in both modes, with a recorder attached and without.
+ * The cost of one event. Compiled without options for rings per CPU, with LAT_RING_THREAD for rings per
+ * thread. The run script starts it in both modes, with and without a recorder attached.
  *
  *     cost [--rounds N] [--gap US] [--cpu N] [drained]
  *
@@ -14,7 +14,7 @@
 
 #include <lat/log.h>
 
-/* Arguments that the program holds already: in registers as far as there are enough. */
+/* Arguments that the program has computed already: in registers, as far as there are enough. */
 static volatile uint64_t unknown[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 #define LOOP_ARGUMENTS(name, ...)                                                              \
     static NOINLINE void name(uint64_t i)                                                      \
@@ -44,9 +44,9 @@ LOOP_16(body_off, lat_off_e4(i, i, i, i))
 void body_off_patched(uint64_t i);
 void body_4_patched(uint64_t i);
 
-/* ---- the floor: what no event that is stamped can do without ---------------------------------
- * One byte test, the clock, a header, the arguments, a limit, a cursor; for one thread that nothing
- * interrupts. Neither threads nor signal handlers are safe here: this is what it would cost. */
+/* ---- the floor: the minimum for an event with a time stamp -----------------------------------
+ * One byte test, the clock, a header, the arguments, a limit, a cursor; for one thread without
+ * interruptions. Safe neither with threads nor with signal handlers: the cost without any safety. */
 
 static struct {
     char *cursor, *end, *begin;
@@ -148,7 +148,7 @@ static uint64_t verify_body_log(uint64_t count)
     any_log = 0;
     return found;
 }
-/* Disabled: nothing may be found, of anything. */
+/* Disabled: no record of any event may be found. */
 static uint64_t verify_nothing(uint64_t count)
 {
     const uint64_t from = rings_position(rings_mine());
@@ -180,10 +180,10 @@ static uint64_t verify_full(uint64_t count)
     return found;
 }
 
-/* For who compares it with the recorder's report. */
+/* Printed for comparison with the recorder's report. */
 static void written_in_all(void)
 {
-    uint64_t written = 1; /* main's */
+    uint64_t written = 1; /* that of main */
     for (unsigned r = 0; r < row_count; r++) {
         const struct row *row = &rows[r];
         if (row->verify != NULL && !row->nothing_expected)
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
         full->before = before_full;
         full->verify = verify_full;
     }
-    if (drained) /* the recorder's report says what was found */
+    if (drained) /* the recorder's report contains the number found */
         written_in_all();
     int failed = rows_run();
     uint64_t lost = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What an event costs each of 1, 2, 4 and 8 threads that write at the same time, beside as many
+ * The cost of an event for each of 1, 2, 4 and 8 threads that write at the same time, compared with as many
  * threads that only read the clock. Compiled for rings per CPU, and per thread.
  *
  *     writers [--rounds N]
  *
- * Threads are pinned, to the CPUs in turn. A batch is timed by its own thread, so one that was
- * preempted shows as a long one; what all batches cost is in the rows of CPU time.
+ * Threads are pinned, to the CPUs in turn. Each thread measures its own batches, so that a batch during which
+ * it was preempted appears as a long one; the cost of all batches together is in the rows of CPU time.
  */
 #include "cost.h"
 
@@ -24,7 +24,7 @@ enum body { BODY_CLOCK, BODY_EVENT, BODY_COUNT };
 static const char *const body_names[BODY_COUNT] = {"clock alone (rdtsc)", "4 u64"};
 
 static pthread_barrier_t begin_barrier, end_barrier;
-static unsigned active; /* threads that run this batch; the barriers order it */
+static unsigned active; /* threads that run this batch; ordered by the barriers */
 static enum body active_body;
 static int finished;
 static uint64_t *samples[BODY_COUNT][CASES]; /* [round * writers + thread] */

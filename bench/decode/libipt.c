@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Decodes a file of packets with Intel's library, some times, and says how long each took.
+ * Decodes a file of packets with Intel's library repeatedly and prints how long each round took.
  *
  *     libipt block|instruction ROUNDS PACKETS [FILE:ADDRESS]...
  *
- * Prints the number of instructions, of errors, then the seconds of each round.
+ * Prints the number of instructions and of errors, then the seconds of each round.
  */
 #include <intel-pt.h>
 #include <inttypes.h>

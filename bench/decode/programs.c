@@ -17,7 +17,7 @@ __attribute__((noinline)) static uint64_t fibonacci(uint64_t n)
     return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
 }
 
-/* Jumps to where a table says. */
+/* Jumps to addresses from a table. */
 typedef uint64_t step(uint64_t n, uint64_t product);
 static step *volatile steps[2];
 __attribute__((noinline)) static uint64_t factorial(uint64_t n, uint64_t product)
@@ -25,7 +25,7 @@ __attribute__((noinline)) static uint64_t factorial(uint64_t n, uint64_t product
     return n < 2 ? product : steps[n & 1](n - 1, product * n);
 }
 
-/* Branches that are taken or not as good as by chance. */
+/* Branches that are taken at random. */
 static uint32_t number = 42;
 static uint32_t next_number(void)
 {

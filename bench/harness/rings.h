@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Looking into the program's own rings: how many records of an event lie between two positions.
- * This is the reader's side of spec/ring-abi.md §5 in its simplest form: nothing is written meanwhile.
+ * Inspection of the program's own rings: the number of records of an event between two positions.
+ * This is the reader's part of spec/ring-abi.md §5 in its simplest form: nothing is written meanwhile.
  */
 #ifndef BENCH_RINGS_H
 #define BENCH_RINGS_H
@@ -16,7 +16,7 @@ static inline struct lat_ring *rings_at(uint32_t index)
                                        index * lat_i_area.header->ring_stride);
 }
 
-/** Of the CPU or thread that runs here. */
+/** The ring of the CPU or thread that executes this. */
 static inline struct lat_ring *rings_mine(void)
 {
     if (lat_i_area.header->ring_kind == LAT_RING_PER_CPU)
@@ -29,7 +29,7 @@ static inline uint64_t rings_position(const struct lat_ring *ring)
     return ring->cursor & ~LAT_CURSOR_SLACK_MASK;
 }
 
-/** What a recorder does: gives back everything but the open packet. */
+/** Does what a recorder does: releases everything but the open packet. */
 static inline void rings_consume(struct lat_ring *ring)
 {
     __atomic_store_n(&ring->consumed, ring->cursor / lat_i_area.header->packet_bytes,
@@ -41,8 +41,8 @@ static inline uint64_t rings_lost(const struct lat_ring *ring)
     return ring->lost_full + ring->lost_too_big + ring->lost_contended + ring->lost_no_ring;
 }
 
-/** What a record of the program's own events is like. @return bytes of payload, after its 8 bytes
- * of header; sets *counts if it is one of those looked for and says what it should. */
+/** Examines a record of the program's own events. @return bytes of payload, after its 8 bytes
+ * of header; sets *counts if it is one of those searched for and has the expected contents. */
 typedef uint64_t rings_look(uint32_t id, const uint8_t *payload, int *counts);
 
 static inline uint64_t rings_payload_bytes(uint32_t id, const uint8_t *payload, rings_look *look,
@@ -61,8 +61,9 @@ static inline uint64_t rings_payload_bytes(uint32_t id, const uint8_t *payload, 
 }
 
 /**
- * Counts records from position `from` to the cursor. Both ends and all between must still be there.
- * @return the count, or 0 when the bytes make no sense.
+ * Counts records from position `from` to the cursor. Both ends and all bytes between must still be in the
+ * ring.
+ * @return the count, or 0 if the bytes are invalid.
  */
 static inline uint64_t rings_count(struct lat_ring *ring, uint64_t from, rings_look *look)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Measuring many things in one run. A program adds its rows and calls rows_run: the rows take
- * turns, one short batch each, some hundred times; what disturbs the machine meanwhile disturbs
- * all of them alike. Every batch is written out (bench/METHODOLOGY.md), nothing is averaged here.
+ * Measures many rows in one run. A program adds its rows and calls rows_run: the rows take turns, one short
+ * batch each, for some hundred rounds; any disturbance of the machine therefore affects all of them
+ * alike. Every batch is written out (bench/METHODOLOGY.md); nothing is averaged here.
  *
  * Units: ticks of the CPU's time stamp counter. Compile with -D_GNU_SOURCE.
  */
@@ -18,14 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Each at the start of a line of code: where a loop lies changes its time by a core cycle. */
+/* Aligned to a line of code: the position of a loop changes its time by a core cycle. */
 #define NOINLINE __attribute__((noinline, aligned(64)))
-/* What an event's arguments could have been computed from is not known to the compiler. */
+/* Hides from the compiler how the arguments of an event could have been computed. */
 #define HIDE(variable) __asm__ volatile("" : "+r"(variable))
 #define BARRIER() __asm__ volatile("" ::: "memory")
 
-/* Four events in the body of each loop: the loop itself weighs a quarter as much, and the events
- * lie at four places, so that none is lucky or unlucky with its own. */
+/* Four events in the body of each loop: this divides the cost of the loop itself by four, and the events are
+ * at four positions, which averages the effects of alignment. */
 #define TIMES_4(...) __VA_ARGS__; __VA_ARGS__; __VA_ARGS__; __VA_ARGS__
 #define LOOP_4(name, ...)                                                                      \
     static NOINLINE void name(uint64_t i)                                                      \
@@ -50,7 +50,7 @@ static inline uint64_t ticks(void)
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
     return (uint64_t)high << 32 | low;
 }
-/* Fenced on both sides: for the ends of a batch. */
+/* Fenced on both sides: for the begin and end of a batch. */
 static inline uint64_t ticks_ordered(void)
 {
     __asm__ volatile("lfence" ::: "memory");
@@ -64,7 +64,7 @@ struct row {
     void (*body)(uint64_t iterations);
     uint64_t iterations;
     uint64_t events_per_iteration;
-    void (*before)(void);          /* ahead of each batch, not timed; or NULL */
+    void (*before)(void);          /* called ahead of each batch, not timed; or NULL */
     uint64_t (*verify)(uint64_t);  /* writes this number of events, returns the number found; or NULL */
     uint64_t *batch_ticks;
     uint64_t found, expected;
@@ -75,7 +75,7 @@ struct row {
 static struct row rows[ROWS_MAX];
 static unsigned row_count;
 static unsigned rows_rounds = 400;
-static unsigned rows_gap_us; /* pause ahead of each batch */
+static unsigned rows_gap_us; /* pause before each batch */
 static int rows_cpu = 1;
 
 static inline struct row *rows_add(const char *name, void (*body)(uint64_t), uint64_t iterations,
@@ -157,7 +157,7 @@ static inline void rows_pin(int cpu)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-/* CSV: row, events in a batch, expected, found, ticks of each batch. A minus where
+/* CSV: row, events in a batch, expected, found, ticks of each batch. A minus sign where
  * nothing can be verified. */
 static inline void rows_write(const char *name, uint64_t events, uint64_t expected, uint64_t found,
                               int verified, const uint64_t *batch_ticks, unsigned batches)

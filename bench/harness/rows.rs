@@ -4,7 +4,7 @@
 use std::arch::x86_64::{_mm_lfence, _rdtsc};
 use std::hint::black_box;
 
-/// Something that is measured.
+/// A row.
 pub struct Row {
     name: &'static str,
     body: fn(u64),
@@ -12,15 +12,15 @@ pub struct Row {
     events_per_iteration: u64,
 }
 
-/// The clock, as the tracer reads it.
+/// The clock, read in the same way as by the tracer.
 #[inline(always)]
 pub fn ticks() -> u64 {
-    // SAFETY: reads a counter.
+    // SAFETY: reads a counter, without other effects.
     unsafe { _rdtsc() }
 }
 
 fn ticks_ordered() -> u64 {
-    // SAFETY: a fence and a counter.
+    // SAFETY: a fence and reading a counter.
     unsafe {
         _mm_lfence();
         let now = _rdtsc();
@@ -63,7 +63,7 @@ impl Rows {
         rows
     }
 
-    /// A row whose body does `events_per_iteration` things in each of its iterations.
+    /// A row whose body executes `events_per_iteration` events in each of its iterations.
     pub fn add(
         &mut self,
         name: &'static str,
@@ -74,7 +74,7 @@ impl Rows {
         self.rows.push(Row { name, body, iterations, events_per_iteration });
     }
 
-    /// Runs and prints, in the form of `rows.h`.
+    /// Runs the rows and prints the results, in the format of `rows.h`.
     pub fn run(&self) {
         const WARM_ROUNDS: usize = 3;
         let mut batches = vec![Vec::with_capacity(self.rounds); self.rows.len()];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Barrelfish's trace_event, enabled and disabled, one writer: figure 4.1 of its Technical Note 8.
+ * Barrelfish's trace_event, enabled and disabled, one writer: figure 4.1 of Barrelfish Technical Note 8.
  *
  *     events [--rounds N] [--cpu N]
  *
- * Its C half is compiled in, so that a row can go back to before trace_control was called.
+ * The C file of this interface is included, so that a row can return to the state before trace_control was
+ * called.
  */
 #include <trace.c>
 
@@ -14,7 +15,7 @@ static void recorded(void)
 {
     control.state = NEVER_CONTROLLED;
 }
-/* Kept in the program as well: a run begins, and what the last one kept is taken out. */
+/* Kept in the program as well: begins a run, and removes the events that the last one kept. */
 static void recorded_and_kept(void)
 {
     trace_reset_all();
@@ -40,7 +41,7 @@ static size_t count_kept(void)
 static uint64_t verify_kept(uint64_t events)
 {
     body_event(events / 4);
-    return count_kept() - 1; /* without the one that starts */
+    return count_kept() - 1; /* without the event of the start */
 }
 static uint64_t verify_disabled(uint64_t events)
 {

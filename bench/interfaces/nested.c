@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What seL4's tracepoints cost, as its own page measures it: a pair inside a pair. The inner duration is
- * what the instrumentation adds to a measurement; the outer one without it is what a pair adds to the
- * program.
+ * The cost of seL4's tracepoints, measured as on their documentation page: a pair inside a pair. The inner
+ * duration is what the instrumentation adds to a measurement; the outer one less the inner one is what a pair
+ * adds to the program.
  *
  *     nested
  *
- * Prints `outer,inner,clock` in ticks for each of 740 samples, `clock` being two readings of the counter
- * one after the other.
+ * Prints `outer,inner,clock` in ticks for each of 740 samples, where `clock` is the difference of two
+ * successive readings of the counter.
  */
 #include <benchmark/benchmark.h>
 #include <sel4bench/kernel_logging.h>

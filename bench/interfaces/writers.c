@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What ENQUEUE_TRACE costs 1, 4 and 8 writers with 1, 4 and 8 arguments: the tables of Composite's
+ * The cost of ENQUEUE_TRACE for 1, 4 and 8 writers with 1, 4 and 8 arguments: the tables of Composite's
  * report. Rows take turns, a batch each; a batch is timed by each of its threads, in ticks and in CPU
  * time.
  *
  *     writers [--rounds N] [--reader]       all rows; --reader: a thread dequeues meanwhile
  *     writers count ARGS WRITERS EVENTS KEPT     EVENTS by each writer, for a counter of instructions
  *
- * Its C half is compiled in, so that a row can switch off what is kept in the program.
+ * The C file of this interface is included, so that a row can disable keeping events in the program.
  */
 #include <composite_trace.c>
 
@@ -35,7 +35,7 @@ static struct combination combinations[COMBINATIONS_MAX];
 static unsigned combination_count;
 
 static pthread_barrier_t begin_barrier, end_barrier;
-static struct combination *active; /* the barriers order it */
+static struct combination *active; /* ordered by the barriers */
 static int finished;
 static uint64_t batch_ticks[WRITERS_MAX], batch_cpu_ns[WRITERS_MAX], batch_kept[WRITERS_MAX];
 static double ticks_per_ns;
@@ -74,7 +74,7 @@ static uint64_t next_number(uint64_t *state)
     return *state;
 }
 
-/* Ticks of the events alone: each by itself, followed by a gap. */
+/* Ticks of the events alone: each is timed by itself, and followed by a gap. */
 static NOINLINE uint64_t gaps(enum body body, uint64_t *state, unsigned long thread)
 {
     const uint64_t most = (uint64_t)(4000.0 * ticks_per_ns);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Writes events at a steady rate from some threads, and measures what each burst of them costs.
+ * Writes events at a steady rate from several threads, and measures the cost of each burst.
  *
  *     writer THREADS EVENTS_PER_SECOND SECONDS
  *
- * Every 200 us each thread writes as many events as are due; late ones are caught up with. Prints
- * one line: events written, seconds it took, ns an event as the median of all bursts, and the same
- * of the fastest tenth. With -DPEER the events are LTTng-UST's.
+ * Every 200 us each thread writes the events that are due, including late ones. Prints one line: events
+ * written, duration in seconds, ns per event as the median of all bursts, and the same of the fastest
+ * tenth. With -DPEER the events are LTTng-UST's.
  */
 #ifdef PEER
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -26,13 +26,13 @@
 
 #define STEP_NS 200000u
 #define THREADS_MAX 64
-/* Shorter bursts measure the clock, not the event. */
+/* In shorter bursts the cost of reading the clock would dominate. */
 #define BURST_MIN 64
 
 struct thread {
     pthread_t id;
     uint64_t written, bursts;
-    float *ns; /* an event, by burst */
+    float *ns; /* per event, by burst */
 };
 
 static struct thread threads[THREADS_MAX];

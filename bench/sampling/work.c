@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// The same work each time, ten calls deep, and the CPU time that it took on standard output: what samples
-// cost a program is in it.
+// The same work in each run, ten calls deep. Prints the CPU time that it took, which includes the cost of
+// samples for the program.
 
 #include <stdio.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Six system calls, twenty times each, after a round that brings in what they need.
+// Six system calls, twenty times each, after a round that loads what they need.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

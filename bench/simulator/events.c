@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The events of tracer/c/counts in a machine without a recorder, which would make the directory of rings. */
+/* The events of tracer/c/counts in a machine without a recorder, which would create the directory of
+ * rings. */
 #include "../../tracer/c/counts/record.c"
 
 #include <sys/stat.h>

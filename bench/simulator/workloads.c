@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* `workloads NAME COUNT`: loops with branches of one kind each, after table 1 of "Hardware-Assisted
- * Instruction Profiling and Latency Detection" (Sharma and Dagenais, 2016). Prints the nanoseconds
- * that it took. */
+/* `workloads NAME COUNT`: loops with one kind of branch each, after table 1 of "Hardware-Assisted
+ * Instruction Profiling and Latency Detection" (Sharma and Dagenais, 2016). Prints the duration
+ * in nanoseconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* A loop around nothing. */
+/* An empty loop. */
 static unsigned long epsilon(unsigned long count)
 {
     for (unsigned long i = 0; i < count; i++)
@@ -15,7 +15,7 @@ static unsigned long epsilon(unsigned long count)
     return count;
 }
 
-/* The same with a branch of which one outcome leads where the other does: listing 2 of the paper. */
+/* The same with a branch whose two outcomes lead to the same place: listing 2 of the paper. */
 static unsigned long omega(unsigned long count)
 {
     for (unsigned long i = 0; i < count; i++)
@@ -26,7 +26,7 @@ static unsigned long omega(unsigned long count)
     return count;
 }
 
-/* Calls in the place of a return, to where a register says. */
+/* Calls in tail position, to an address in a register. */
 static unsigned long last_call(unsigned long n, unsigned long product);
 static unsigned long (*volatile next_call)(unsigned long, unsigned long) = last_call;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What the machine can do at most, for comparison: MB/s of memcpy, and of write() to a new file.
+ * Limits of the machine, for comparison: MB/s of memcpy, and of write() to a new file.
  *
  *     machine memcpy
  *     machine write FILE MEGABYTES     pieces of 1 MiB, without and then with fsync

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Writes events at a steady rate, for the recorder to keep up with.
+ * Writes events at a steady rate, to measure whether the recorder keeps up.
  *
- *     writer EVENTS_PER_SECOND SECONDS    0: as quickly as it can
+ *     writer EVENTS_PER_SECOND SECONDS    0: at the highest rate possible
  *
- * Every 100 us it writes as many events as are due; late ones are caught up with. Prints one line:
- * events written, seconds it took, bytes of record each.
+ * Every 100 us it writes the events that are due, including late ones. Prints one line:
+ * events written, duration in seconds, bytes of each record.
  */
 #include "cost.h"
 

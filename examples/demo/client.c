@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The client of the demonstration: some threads, each with its own connection,
- * each ordering, waiting for the answer, ordering again. Now and then a signal
- * interrupts, and its handler traces too.
+ * The client of the demonstration: several threads, each with its own connection. Each sends an order, waits
+ * for the answer and sends the next one. From time to time a signal interrupts a thread, and its handler
+ * records events as well.
  *
  *     client SOCKET FIRST_ID THREADS ORDERS
  *
- * SOCKET is a name in the abstract Unix socket namespace. An order is two words,
- * id and item; an answer is id and pieces. Every id is used once, so that what was
- * sent can be matched with what arrived, across processes.
+ * SOCKET is a name in the abstract Unix socket namespace. An order consists of two words, id and item; an
+ * answer of id and pieces. Every id is used once, so that messages sent can be matched with messages
+ * received, across processes.
  */
 #define _GNU_SOURCE
 
@@ -63,7 +63,7 @@ static int connect_to(const char *name)
     return fd;
 }
 
-/* Whole messages: a signal or a full socket may cut a transfer in two. */
+/* Whole messages: a signal or a full socket may split a transfer. */
 static int transfer(int fd, void *data, size_t bytes, int outwards)
 {
     char *at = data;
@@ -80,7 +80,7 @@ static int transfer(int fd, void *data, size_t bytes, int outwards)
     return 0;
 }
 
-/* Some microseconds of work that no compiler removes. */
+/* Computation of some microseconds which compilers cannot remove. */
 static uint32_t think(uint32_t seed)
 {
     volatile uint32_t state = seed;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The applications, in user mode: all they can do is compute and call the kernel.
+ * The applications, in user mode: they can only compute and call the kernel.
  *
- *   camera   two threads, cores 0 and 1: make frames and send them; every fifth waits for an answer
- *   filter   two threads, cores 2 and 3: take frames, look them up in the table, send results
- *   store    one thread, core 1: takes results, changes the table, answers the cameras
- *   bank     four threads, one a core: work on one account, under one mutex
+ *   camera   two threads, cores 0 and 1: make frames and send them; after every fifth, wait for an answer
+ *   filter   two threads, cores 2 and 3: receive frames, look them up in the table, send results
+ *   store    one thread, core 1: receives results, changes the table, answers the cameras
+ *   bank     four threads, one per core: work on one account, protected by one mutex
  */
 #include "kernel.h"
 
@@ -80,7 +80,7 @@ static void bank(uint64_t which)
         call(CALL_PRINT, (uint64_t) "bank: the account is right\n", 0);
 }
 
-/* Where every thread begins and ends. */
+/* The function in which every thread begins and ends. */
 static _Noreturn void begin(void (*entry)(uint64_t), uint64_t argument)
 {
     entry(argument);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The kernel as programmers of Barrelfish, Composite and seL4 would trace theirs: by the names of their
- * tracers (tracer/c/compat), beside its own events. Only with -DINTERFACES (`run MACHINE interfaces`).
+ * Tracing of the kernel in the way programmers of Barrelfish, Composite and seL4 trace theirs: by the names
+ * of their tracers (tracer/c/compat), in addition to its own events. Only with -DINTERFACES (`run MACHINE
+ * interfaces`).
  */
 #include <benchmark/benchmark.h>
 #include <composite_trace.h>
@@ -9,7 +10,7 @@
 
 #include "kernel.h"
 
-/* What compilers call in any freestanding program [C11 §4.6, GCC's manual]. */
+/* Functions that compilers call in any freestanding program [C11 §4.6, GCC's manual]. */
 void *memset(void *to, int value, size_t bytes);
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *memset(void *to, int value, size_t bytes)
@@ -60,13 +61,13 @@ void interface_begin(void)
     TRACE_INIT();
 }
 
-/* Barrelfish: a context switch; the number of the application is its dispatcher's control block. */
+/* Barrelfish: a context switch; the application's number is used as its dispatcher control block. */
 void interface_switch(uint32_t pid)
 {
     TRACE(KERNEL, CSWITCH, pid);
 }
 
-/* Barrelfish: messages over UMP, of which the channel is in bits 12 to 55. */
+/* Barrelfish: messages over UMP, with the channel in bits 12 to 55. */
 void interface_message(int is_sent, uint32_t channel)
 {
     trace_event_raw((is_sent ? UINT64_C(0xea) : UINT64_C(0xeb)) << 56 | ((uint64_t)channel + 1u) << 12);
@@ -79,7 +80,7 @@ void interface_lock(uint32_t tid, uint32_t mutex)
     ENQUEUE_TRACE("thread %lu locks mutex %lu", 2, args);
 }
 
-/* seL4: cycles from one point of the kernel to another. */
+/* seL4: cycles between two points of the kernel. */
 void interface_interrupt(int begins, uint32_t which)
 {
     if (begins)

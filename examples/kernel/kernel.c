@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Threads, system calls, mutexes, channels. One lock for all of it; a thread that waits has no stack here:
- * its call is tried again when it is woken (finish_call).
+ * Threads, system calls, mutexes, channels. One lock for the whole kernel; a waiting thread has no stack in
+ * the kernel: its call is tried again when it is woken (finish_call).
  *
- * Where something happens it is counted, and recorded beside; at the end all counts are printed, and before
- * them, where the kernel has panicked,
+ * Each activity is counted where it happens, next to the event that records it. At the end all counts are
+ * printed, preceded by this line if the kernel has panicked:
  *
- *   P CORE CAUSE PC CONTEXT BUSY  where, and whether it was inside a record
+ *   P CORE CAUSE PC CONTEXT BUSY  where, and whether it happened inside a record
  *
- *   C CORE COUNTS...          of each core, in the order of struct counts
+ *   C CORE COUNTS...          for each core, in the order of struct counts
  *   M CHANNEL SENT RECEIVED   messages
- *   X CORE SKEW COUNT         how far its clock was set apart, and exchanges with core 0
- *   A ADDRESS BYTES           where the area of the tracer is; the last line is `done`
+ *   X CORE SKEW COUNT         offset that was added to its clock, number of exchanges with core 0
+ *   A ADDRESS BYTES           position of the tracer's area; the last line is `done`
  */
 #include <kernel-schema.h>
 
@@ -20,7 +20,7 @@
 
 #define SLICE_TICKS 100u  /* of 100 ns: 10 us */
 #define SPIN_TICKS 10u
-#define EXCHANGES 8u      /* at the beginning, and at the end */
+#define EXCHANGES 8u      /* at the beginning, and as many at the end */
 #define CHANNEL_SLOTS 4u
 #define THREADS 16u
 #define THREAD_STACK_BYTES 1024u
@@ -39,7 +39,7 @@ struct mutex {
 #ifdef CLOCKS_ALIKE
 struct core cores[CORES];
 #else
-/* Fast, slow, and so slow that its times are before its zero. */
+/* One ahead, one late, and one so late that its times are negative. */
 struct core cores[CORES] = {{.skew = 0}, {.skew = 1234567}, {.skew = -98765}, {.skew = -987654321}};
 #endif
 static struct thread threads[THREADS];
@@ -118,7 +118,7 @@ static void put_counts(void)
 
 /* ---- locking, and the end ------------------------------------------------------------- */
 
-/* Another core has panicked: nothing more is changed here. */
+/* If another core has panicked, this core changes nothing any more. */
 static void look_for_panic(void)
 {
     /* Pairs with the store in kernel_panic. */
@@ -134,7 +134,7 @@ static void lock_kernel(void)
     /* Pairs with the release below. */
     while (__atomic_exchange_n(&kernel_lock, 1, __ATOMIC_ACQUIRE) != 0) {
         look_for_panic();
-        /* With -icount QEMU runs one core until a timer is due: soon, for the one that has the lock. */
+        /* With -icount QEMU runs one core until a timer is due: a short one lets the lock's owner run. */
         machine_timer(SPIN_TICKS);
         waited = 1;
     }
@@ -170,7 +170,7 @@ _Noreturn void kernel_panic(struct core *core, uint64_t cause, uint64_t pc)
     put_field(core->context);
     put_field(ring->busy);
     console_put('\n');
-    /* Inside a record this one is lost, and counted. */
+    /* If the panic happened inside a record, this one is lost, and counted. */
     lat_mark("panic");
     put_counts();
     machine_stop();
@@ -187,7 +187,7 @@ static void wait_for(uint32_t *word, uint32_t number)
     }
 }
 
-/* Core 0 asks another one for its clock. */
+/* Core 0 asks another core for its clock. */
 static void ask(struct core *other, uint32_t first)
 {
     for (uint32_t n = first; n < first + EXCHANGES; n++) {
@@ -280,7 +280,7 @@ static void switch_to(struct core *core, struct thread *next)
                             next == NULL ? 0 : next->tid);
     interface_switch(next == NULL ? 0 : next->pid);
     core->current = next;
-    /* Threads 0 and 1 mean something to readers of the trace. */
+    /* Context numbers 0 and 1 have a special meaning in traces. */
     core->context = next == NULL ? core->number + 2u : next->tid;
     core->process = next == NULL ? 1u : next->pid;
     core->frame = next == NULL ? &core->own : &next->frame;
@@ -356,7 +356,7 @@ static int unlock(struct core *core, struct thread *thread)
     core->counts.unlocks++;
     lat_mutex_unlock(number);
     *machine_first(&thread->frame) = 0;
-    /* Handed over: the next one has it before it runs. */
+    /* Hand-over: the next thread owns the mutex before it runs. */
     mutex->owner = take(&mutex->waiting);
     wake(core, mutex->owner);
     return 1;
@@ -384,7 +384,7 @@ static void exit_thread(struct thread *thread)
 
 static void trace_call(struct thread *thread, int begins)
 {
-    /* The first argument is where the result is returned. */
+    /* The result is returned in the place of the first argument. */
     const uint32_t first = (uint32_t)*machine_first(&thread->frame);
     const int64_t result = (int64_t)*machine_first(&thread->frame);
 #define CALL(NAME, name, ...)                                                                   \
@@ -410,7 +410,7 @@ static void trace_call(struct thread *thread, int begins)
 #undef CALL
 }
 
-/* Whether the call of a thread is done; else it waits for something, and this is done again. */
+/* Whether the call of a thread is complete; otherwise it waits, and this function is called again. */
 static int finish_call(struct core *core, struct thread *thread)
 {
     int is_done = 1;
@@ -443,7 +443,7 @@ static int is_call(uint64_t number, uint64_t first)
     }
 }
 
-/* ---- what runs where ------------------------------------------------------------------------------ */
+/* ---- scheduling ----------------------------------------------------------------------------------- */
 
 static void handle(struct core *core, enum interrupt which)
 {
@@ -474,7 +474,7 @@ static _Noreturn void end(struct core *core)
     machine_stop();
 }
 
-/* Nothing to run: sleeps until there is something. */
+/* Sleeps until a thread is runnable. */
 static void idle(struct core *core)
 {
     if (living == 0)
@@ -511,7 +511,7 @@ static struct frame *choose(struct core *core)
 }
 
 #ifdef CRASH_AFTER
-/* For the test of a crash: the next record of core 2 is torn by a trap where its first field is stored. */
+/* For the crash test: a trap interrupts the next record of core 2 where its first field is stored. */
 static void crash_soon(const struct core *core)
 {
     const struct lat_small_ring *const ring = ring_of(core);

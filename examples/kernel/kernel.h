@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A small kernel for several cores, made to be traced: preemptive threads of applications in user mode,
- * a run queue for each core, mutexes that are handed over, channels for messages between cores.
+ * A small multi-core kernel, made to be traced: preemptive threads of applications in user mode,
+ * a run queue for each core, mutexes with hand-over, channels for messages between cores.
  *
- *   kernel.c    threads, system calls, mutexes, channels, what runs where
+ *   kernel.c    threads, system calls, mutexes, channels, scheduling
  *   apps.c      the applications
  *   riscv64/    machine.h and machine.c for QEMU's RISC-V `virt`: registers, start, traps, timer, interrupts
  *               between cores, console
@@ -18,10 +18,10 @@
 #define CORES 4u
 
 struct core;
-/* struct frame, and what is said of it in a few instructions: of which machine is a matter of the path. */
+/* struct frame and the operations that take few instructions: the include path selects the machine. */
 #include "machine.h"
 
-/* ---- system calls: machine_call makes them ---------------------------------------- */
+/* ---- system calls, made by machine_call -------------------------------------------- */
 
 enum call { CALL_NONE, CALL_YIELD, CALL_SEND, CALL_RECEIVE, CALL_LOCK, CALL_UNLOCK, CALL_PRINT, CALL_EXIT };
 
@@ -30,16 +30,16 @@ enum call { CALL_NONE, CALL_YIELD, CALL_SEND, CALL_RECEIVE, CALL_LOCK, CALL_UNLO
 
 /* ---- threads --------------------------------------------------------------------- */
 
-/* As Linux numbers them, so that readers know them. */
+/* Numbered as in Linux, so that readers know them. */
 enum state { RUNNABLE = 0, WAITING = 1, ENDED = 16 };
 
 struct thread {
     struct frame frame;
-    struct thread *next;  /* in the queue that it is in */
+    struct thread *next;  /* in its queue */
     uint32_t tid, pid, core;
     enum state state;
-    enum call call;       /* the system call that it is in */
-    int waited;           /* for a mutex */
+    enum call call;       /* the system call that it is executing */
+    int waited;           /* it has waited for a mutex */
 };
 
 struct queue {
@@ -47,7 +47,7 @@ struct queue {
     uint32_t length;
 };
 
-/* What applications are made of: apps.c. */
+/* Applications consist of this: apps.c. */
 struct application {
     uint32_t pid;
     const char *name;
@@ -66,21 +66,21 @@ extern const uint32_t job_count;
 
 /* ---- cores ------------------------------------------------------------------------ */
 
-/* What the kernel counts for itself, where it happens. */
+/* Counted by the kernel itself, where each activity happens. */
 struct counts {
     uint32_t switches, wakings, calls, returns, interrupts, locks, waits, handed, unlocks;
 };
 
 struct core {
-    uint64_t stack;         /* of the kernel; machines know the first three */
-    struct frame *frame;    /* where registers of what it executes are kept */
+    uint64_t stack;         /* of the kernel; machines depend on the first three members */
+    struct frame *frame;    /* where registers are saved on entry to the kernel */
     uint64_t scratch;
-    int64_t skew;           /* of its clock */
+    int64_t skew;           /* added to its clock */
     uint32_t number;
-    uint32_t context;       /* who runs, for the tracer: a thread or the core itself */
+    uint32_t context;       /* what runs, for the tracer: a thread or the core itself */
     uint32_t process;
     int expired;            /* the time slice is over */
-    struct thread *current; /* NULL: none */
+    struct thread *current; /* NULL: idle */
     struct queue runnable;
     struct counts counts;
     struct frame own;
@@ -90,7 +90,7 @@ struct core {
 };
 extern struct core cores[CORES];
 
-/* The clock of a core. They are set apart on purpose, forward and back. */
+/* The clock of a core. The clocks are offset on purpose, forward and backward. */
 static inline uint64_t cycles(void)
 {
     return machine_cycles() + (uint64_t)this_core()->skew;
@@ -98,25 +98,26 @@ static inline uint64_t cycles(void)
 
 /* ---- kernel.c, called by machine.c ------------------------------------------------- */
 
-/* As RISC-V numbers them; a machine with other numbers has these for them. */
+/* Numbered as in RISC-V; machines with other numbers translate theirs. */
 enum interrupt { INTERRUPT_MESSAGE = 3, INTERRUPT_TIMER = 7 };
 
-/** Core 0, before the others begin. */
+/** Called by core 0, before the other cores begin. */
 void kernel_begin(void);
-/** Every core: compares clocks and runs threads. */
+/** Called by every core: compares clocks and runs threads. */
 _Noreturn void kernel_core(struct core *core);
-/** A thread was interrupted, or calls. @return what to go on with. */
+/** A thread was interrupted, or makes a system call. @return the frame to continue. */
 struct frame *kernel_interrupt(struct core *core, enum interrupt which);
 struct frame *kernel_call(struct core *core);
-/** All that can be done is done wrong: says where, and what was counted. */
+/** An error that cannot be handled: prints its position and the counts. */
 _Noreturn void kernel_panic(struct core *core, uint64_t cause, uint64_t pc);
-/** Called by cores without a thread, again and again: a place to send packets of the trace from. */
+/** Called by cores without a thread, repeatedly: a place for sending packets of the trace. */
 void kernel_idle_hook(struct core *core);
 
-/* ---- interfaces.c, where it is compiled with the kernel ------------------------------- */
+/* ---- interfaces.c, if it is compiled with the kernel ---------------------------------- */
 
 #ifdef INTERFACES
-/* Of the headers that interfaces.c includes: names of its and of the kernel's schema would meet. */
+/* From the headers that interfaces.c includes: their names and those of the kernel's schema would
+ * conflict. */
 extern const struct lat_schema lat_image_composite, lat_image_barrelfish, lat_image_trace_defs,
     lat_image_sel4;
 #define INTERFACE_SCHEMAS                                                                       \
@@ -138,17 +139,17 @@ void interface_interrupt(int begins, uint32_t which);
 /* ---- machine.c ----------------------------------------------------------------------- */
 
 void console_put(char c);
-/** An interrupt for a core. */
+/** Sends an interrupt to a core. */
 void machine_send(uint32_t core);
-/** That interrupt of this core is taken. */
+/** Acknowledges that interrupt on this core. */
 void machine_taken(void);
-/** The timer interrupt of this core comes in this many units of 100 ns, 0: never. */
+/** Requests the timer interrupt of this core in this number of units of 100 ns; 0: never. */
 void machine_timer(uint32_t ticks);
-/** Sleeps until an interrupt of this core has come that was not taken. @return the mask of those. */
+/** Sleeps until an interrupt of this core is pending. @return the mask of pending interrupts. */
 uint64_t machine_sleep(void);
 /** Continues a thread. */
 _Noreturn void machine_resume(struct frame *frame);
-/** Memory of applications: what they may point into. */
+/** Whether this is memory of applications, which their pointers may refer to. */
 int machine_is_user(uint64_t address, uint64_t bytes);
 _Noreturn void machine_stop(void);
 /** The next store to this address by this core traps, in the kernel too: cause MACHINE_WATCHED. */

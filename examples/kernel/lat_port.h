@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The tracer's port for this kernel: 4 cores in machine mode, which know who runs. */
+/* The tracer's port for this kernel: 4 cores in machine mode; the kernel knows what runs on each. */
 #ifndef LAT_PORT_H
 #define LAT_PORT_H
 
 #ifdef PORT_BY_CALLS
-/* For files that have names of their own which the kernel has, too: tracer/c/compat. */
+/* For files whose own names conflict with those of the kernel: tracer/c/compat. */
 #include <stdint.h>
 #define LAT_PORT_CORES 4u
 uint64_t port_clock(void);
@@ -22,7 +22,7 @@ uint32_t port_process(void);
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
-/* The cycle counter of each core; QEMU counts one instruction a nanosecond with -icount shift=0. */
+/* The cycle counter of each core; with -icount shift=0 QEMU counts one instruction per nanosecond. */
 #define LAT_PORT_CLOCK_HZ 1000000000u
 #define LAT_PORT_CLOCK_BITS 64
 static inline uint64_t lat_port_clock(void)
@@ -35,13 +35,13 @@ static inline uint32_t lat_port_core(void)
     return port_core();
 }
 
-/* A thread of an application, or a core that has none (kernel.c: switch_to). */
+/* A thread of an application, or an idle core (kernel.c: switch_to). */
 static inline uint32_t lat_port_context(void)
 {
     return port_context();
 }
 
-/* Whose thread it is. */
+/* The application of the thread. */
 #define LAT_PORT_PROCESSES
 static inline uint32_t lat_port_process(void)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Two threads and one lock. The server answers requests, and each needs the lock; the logger
- * holds it now and then while it reads from a pipe that is filled only after some milliseconds.
+ * Two threads and one lock. The server answers requests, each of which needs the lock; the logger holds it
+ * from time to time while it reads from a pipe that is filled only after some milliseconds.
  *
  *     lockio [MILLISECONDS]
  *
- * The locks and the reading are no events of this program: record it with `--with mutex,io`.
+ * The program has no events for the lock and the read: record it with `--with mutex,io`.
  */
 #define _GNU_SOURCE
 
@@ -30,7 +30,7 @@ static void rest(unsigned microseconds)
     }
 }
 
-/* Work that no compiler removes. */
+/* Computation which compilers cannot remove. */
 static void work(uint32_t seed)
 {
     volatile uint32_t state = seed;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * A small shop: threads answer requests, and send orders and notices to two desks over pipes.
- * Each pipe goes through a courier, a thread without events, as a network would.
+ * Each pipe leads through a courier, a thread without events that acts like a network.
  *
  *     slowdown [--price PERCENT] [--order MICROSECONDS] [--requests N]
  *
- * --price makes one function slower by this percentage, --order one path of messages by this
+ * --price makes one function slower by this percentage, --order delays one path of messages by this
  * number of microseconds. Everything else is the same work in each run: loops of a fixed length.
  */
 #define _GNU_SOURCE
@@ -41,7 +41,7 @@ static void rest(unsigned microseconds)
     }
 }
 
-/* Work that no compiler removes. */
+/* Computation which compilers cannot remove. */
 static uint32_t work(uint32_t seed, unsigned steps)
 {
     volatile uint32_t state = seed;
@@ -108,7 +108,7 @@ static void *shop(void *first)
     return NULL;
 }
 
-/* So long after it was posted, however many others are under way. */
+/* Waits until this delay after the letter was posted, however many others are in transit. */
 static void arrive(const struct letter *letter, unsigned delay_us)
 {
     struct timespec time = letter->posted;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Answers requests, each within a fraction of a millisecond, but for a few that it is made to
- * take long for. A second thread makes an event each 100 us, so that windows of time can be judged.
+ * Answers requests, each within a fraction of a millisecond, except for some that are slow on purpose.
+ * A second thread records an event every 100 us, so that time windows can be checked.
  *
  *     spikes [SPIKES [MILLISECONDS-BETWEEN [MILLISECONDS-EACH [FILE]]]]
  *
- * Slow requests have ids from 1000000. FILE gets the times before and after each tick, UTC
- * nanoseconds as 64-bit words: the truth, independent of the tracer.
+ * Ids of slow requests begin at 1000000. FILE receives the times before and after each tick, in UTC
+ * nanoseconds as 64-bit words: reference times, independent of the tracer.
  */
 #define _GNU_SOURCE
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a tracepoint costs on this machine: two nested pairs with nothing in between, as the
- * manual of seL4's tracepoints measures it. `run` beside this file does it all.
+ * Measures the cost of a tracepoint on this machine: two nested pairs with nothing in between, as in the
+ * manual of seL4's tracepoints. `run` in this directory does everything.
  *
  *     cost [SAMPLES]
  *
- * Points 0 and 1 are measured. Points 2 and 3 are the same code while caches are still cold,
- * point 4 is some work with two empty pairs inside: what is left of it without the own cost is
- * the work.
+ * Points 0 and 1 are measured. Points 2 and 3 are the same code while caches are cold. Point 4 is some
+ * computation with two empty pairs inside: its duration less the cost of these pairs is that of the
+ * computation.
  */
 #include "cost.h"
 
@@ -26,7 +26,7 @@ static void empty_pairs(uint32_t outer, uint32_t inner, uint32_t count)
     }
 }
 
-/* Work that no compiler removes. */
+/* Computation which compilers cannot remove. */
 static uint32_t work(uint32_t state)
 {
     for (int step = 0; step < 100; step++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Requests whose cause of delay is known: `situations NAME` makes one request that takes some 30 ms because
-// of what its name says, and nothing else. Threads have names, so that an explanation can be checked.
+// Requests with a known cause of delay: `situations NAME` makes one request that takes about 30 ms, caused
+// only by the situation of that name. Threads have names, so that an explanation can be checked.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void nap(int ms) {
     }
 }
 
-// Processor time, not time of day: what else runs does not shorten it.
+// Measured in processor time, not wall time: other programs do not shorten it.
 static void burn(int ms) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -75,11 +75,11 @@ static void take(void *(*does)(void *), const char *as) {
     CHECK(pthread_create(&helper, 0, does, (void *)as) == 0);
     has_helper = 1;
     sem_wait(&started);
-    // It is in the midst of what it does.
+    // The other thread is in the middle of its activity now.
     nap(2);
 }
 
-// Somebody who holds the lock while doing something.
+// Helpers that hold the lock during their activity.
 static void *sleeps(void *unused) {
     (void)unused;
     name("holder");
@@ -162,7 +162,7 @@ static void *writes_lock(void *unused) {
     pthread_rwlock_unlock(&shared_lock);
     return 0;
 }
-// Somebody who works first and then ends a wait.
+// Helpers that work first and then end a wait.
 static void *signals(void *unused) {
     (void)unused;
     name("worker");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Programs in situations: `situations NAME [ARGUMENT]`. Each prints what it saw itself, and uses
- * write(2) on /dev/null as what is counted. */
+/* Programs in situations: `situations NAME [ARGUMENT]`. Each prints what it observed itself, and uses
+ * write(2) to /dev/null as the activity that is counted. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -269,7 +269,7 @@ int main(int count, char **words)
         return 4;
     }
     if (IS("io_uring")) {
-        /* No call of the C library: a request in memory that is shared with the kernel. */
+        /* Not a call of the C library: a request in memory that is shared with the kernel. */
         struct io_uring_params params = {0};
         const int ring = (int)syscall(SYS_io_uring_setup, 4, &params);
         printf("io_uring %d\n", ring >= 0);

@@ -2,10 +2,10 @@
 /*
  * Condition variables, semaphores, barriers.
  *
- * Waiting for a condition releases the mutex and takes it again: both are recorded as such, so
- * that every MUTEX_LOCK has its MUTEX_UNLOCK. A thread that is cancelled while it waits has
- * the mutex again when its clean-up handlers run, and they usually release it; so the taking
- * is recorded by a handler of our own, which runs before theirs.
+ * Waiting for a condition releases the mutex and acquires it again: both are recorded as such, so
+ * that every MUTEX_LOCK has its MUTEX_UNLOCK. A thread that is cancelled while it waits has acquired
+ * the mutex again when its clean-up handlers run, and they usually release it. So the acquisition
+ * is recorded by a handler of this library, which runs before theirs.
  */
 #include "real.h"
 
@@ -24,8 +24,8 @@ static void begins(const struct wait *wait)
 
 static void ends(const struct wait *wait, int error)
 {
-    /* EPERM: the mutex was not this thread's, it was not released either.
-     * ENOTRECOVERABLE: a robust mutex that nobody gets any more. */
+    /* EPERM: the mutex was not this thread's, so it was not released either.
+     * ENOTRECOVERABLE: a robust mutex that no thread can acquire any more. */
     if (error == EPERM)
         RECORD(mutex_mutex_unlock_failed, PRELOAD_ADDRESS(wait->mutex), preload_thread(), error);
     else if (error != ENOTRECOVERABLE)
@@ -78,7 +78,7 @@ PRELOAD_EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mut
     WAIT(REAL(pthread_cond_clockwait)(condition, mutex, clock, until));
 }
 
-/* Before the call, so that whoever wakes up does so later. */
+/* Recorded before the call, so that the woken thread's records are later. */
 PRELOAD_EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 {
     RECORD(mutex_cond_signal, PRELOAD_ADDRESS(condition));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Programs that are started: what cannot take this library does not get it, and is noted.
+ * Started programs: those that cannot load this library are started without it, and are noted.
  *
- * LD_PRELOAD is inherited by every program that is started, and some cannot take this library: a
- * program of another architecture makes the dynamic linker complain, one built with AddressSanitizer
- * as a shared library refuses to start, and in another root directory there is no such file. So the
- * program is looked at before it starts, and the library is taken out of its environment if need be. A
+ * LD_PRELOAD is inherited by every program that is started, and some cannot load this library: for a
+ * program of another architecture the dynamic linker prints an error, one built with AddressSanitizer
+ * as a shared library refuses to start, and in another root directory the file does not exist. So the
+ * program is examined before it starts, and the library is removed from its environment if needed. A
  * static program ignores the environment, and is only counted, so that the recorder can name it. A
- * program that can take the library is noted until it says that it is recorded: it may fail at that.
+ * program that can load the library is noted until it reports that it is recorded, which may fail.
  *
  * Nothing here allocates or writes to memory of the process that outlives the call: a child of vfork
- * comes here with its parent's memory. What is noted goes into the session's table (starts.h). The system
+ * runs this with its parent's memory. Notes go into the session's table (starts.h). The system
  * calls are those that the kernel, the dynamic linker and this library's set-up make next in the same
- * process: fstat, openat, pread64, close, getpid. A sandbox that lets such a program start allows them.
+ * process: fstat, openat, pread64, close, getpid. A sandbox that allows such a program to start allows them.
  */
 #include "real.h"
 
@@ -35,10 +35,10 @@
 
 extern char **environ;
 
-/* Each is the letter that stands for it in the table of programs that start [ring-abi.md §8]. */
+/* Values are the letters of the table of started programs [ring-abi.md §8]. */
 enum verdict {
     TAKES = 0,
-    UNKNOWN = 1, /* no file that can be read */
+    UNKNOWN = 1, /* no readable file */
     IS_STATIC = 's',
     OTHER_LIBRARY = 'l',
     OTHER_MACHINE = 'm',
@@ -53,7 +53,7 @@ enum verdict {
 #define READ_BYTES 1024
 #define PATH_BYTES 1024
 #define SCRIPTS_MAX 4
-/* An environment of more variables is left as it is: the list of its pointers is copied to the stack. */
+/* An environment with more variables is left unchanged: the list of its pointers is copied to the stack. */
 #define VARIABLES_MAX 4096
 
 #if defined(__x86_64__)
@@ -67,7 +67,7 @@ static const char library_name[] = "liblateralis-preload.so";
 /* Set once, before main. */
 static const char *library_path;
 
-/* After the constructors of the tracer: there is an area by now, or there will be none. */
+/* Runs after the constructors of the tracer: by now there is an area, or there will be none. */
 static __attribute__((constructor(250))) void begins_as_program(void)
 {
     const int saved_errno = errno;
@@ -84,7 +84,7 @@ static __attribute__((constructor(250))) void begins_as_program(void)
 static int opened(const char *path)
 {
     struct stat status;
-    /* Only regular files are opened: to open a device may do something. */
+    /* Only regular files are opened: opening a device may have side effects. */
     if (syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) != 0 || !S_ISREG(status.st_mode))
         return -1;
     return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
@@ -120,7 +120,7 @@ static int is_of_this_library(const char *interpreter)
            begins(name, "ld-2.");
 }
 
-/* The first library that the program needs; its name into `name`. 0: it needs none. -1: not known. */
+/* The first library that the program needs; writes its name to `name`. 0: it needs none. -1: unknown. */
 static int first_needed(int fd, const Elf64_Phdr *dynamic, const Elf64_Phdr *loads, size_t count,
                         char *name, size_t size)
 {
@@ -185,7 +185,7 @@ static enum verdict verdict_of_elf(int fd, const char *bytes, size_t got)
     }
     if (interpreter == NULL)
         return header.e_phnum > count ? TAKES : IS_STATIC;
-    /* Long names lie in stores of packages; only what is behind the last slash counts. */
+    /* Long paths are those of package stores; only the part after the last slash matters. */
     const uint64_t size = interpreter->p_filesz;
     const uint64_t skipped = size > sizeof text - 1 ? size - (sizeof text - 1) : 0;
     text[read_at(fd, text, size - skipped, interpreter->p_offset + skipped)] = 0;
@@ -201,7 +201,7 @@ static enum verdict verdict_of_elf(int fd, const char *bytes, size_t got)
     return TAKES;
 }
 
-/* Takes the descriptor. */
+/* Closes the descriptor. */
 static enum verdict verdict_of_file(int fd)
 {
     char bytes[READ_BYTES + 1];
@@ -220,7 +220,7 @@ static enum verdict verdict_of_file(int fd)
         syscall(SYS_close, fd);
         if (is_elf || depth == SCRIPTS_MAX || bytes[0] != '#' || bytes[1] != '!')
             return verdict;
-        /* A script: what counts is the program that reads it. */
+        /* A script: the verdict is that of its interpreter. */
         char *interpreter = bytes + 2 + strspn(bytes + 2, " \t");
         interpreter[strcspn(interpreter, " \t\n")] = 0;
         fd = opened(interpreter);
@@ -228,7 +228,7 @@ static enum verdict verdict_of_file(int fd)
     return TAKES;
 }
 
-/* A name without a slash is looked for as execvp does; the path that it has goes into `path`. */
+/* A name without a slash is searched as by execvp; writes its path to `path`. */
 static enum verdict verdict_of(const char *name, int is_searched, char *path)
 {
     const size_t length = strnlen(name, PATH_BYTES);
@@ -271,7 +271,7 @@ static int is_ours(const char *entry, size_t length)
            (length == own || entry[length - own - 1] == '/');
 }
 
-/* Our entry of the list; NULL: there is none. */
+/* This library's entry of the list; NULL if there is none. */
 static const char *our_entry(const char *list)
 {
     while (*list != 0) {
@@ -290,7 +290,7 @@ struct environment {
     size_t count; /* of all variables; VARIABLES_MAX + 1 if there are more */
     size_t place; /* of LD_PRELOAD */
     const char *list; /* its value, if this library is in it */
-    const char *request; /* value of LATERALIS_RECORD; NULL: there is none */
+    const char *request; /* value of LATERALIS_RECORD; NULL: unset */
 };
 
 static struct environment look(char *const variables[])
@@ -312,7 +312,7 @@ static struct environment look(char *const variables[])
     return found;
 }
 
-/* Copies the variables but for our entry into `copy`, LD_PRELOAD with what is left into `text`. */
+/* Copies the variables without this library's entry to `copy`, and the rest of LD_PRELOAD to `text`. */
 static void copy_without(const struct environment *from, char **copy, char *text)
 {
     char *end = text + sizeof preload_key - 1;
@@ -338,7 +338,7 @@ static void copy_without(const struct environment *from, char **copy, char *text
     copy[used] = NULL;
 }
 
-/* Whether the program that starts now must not get the library. Counts what will not be recorded.
+/* Whether the program that starts now must not get the library. Counts programs that will not be recorded.
  * `path`: room of PATH_BYTES; if `fd` is not -1 it is the program. `takes`: it should be recorded. */
 static int must_go(const char *name, int is_searched, int fd, const struct environment *of, char *path,
                    int *takes)
@@ -356,12 +356,12 @@ static int must_go(const char *name, int is_searched, int fd, const struct envir
     }
     if (verdict == SANITIZER && of->list != NULL) {
         const char *sanitizer = strstr(of->list, "asan");
-        /* Its library comes first already. */
+        /* Its library is already first. */
         if (sanitizer != NULL && sanitizer < our_entry(of->list))
             verdict = TAKES;
     }
     int goes = verdict == OTHER_MACHINE || verdict == SANITIZER;
-    /* $LIB leads to no file where the C library is another one, which then ignores it. */
+    /* With another C library $LIB resolves to no file, which that library ignores. */
     if (verdict == OTHER_LIBRARY && of->list != NULL)
         goes = strchr(of->list, '$') == NULL;
     if (verdict == TAKES) {
@@ -384,7 +384,7 @@ static int must_go(const char *name, int is_searched, int fd, const struct envir
 
 /* ---- the functions -------------------------------------------------------------------------- */
 
-/* Makes `used` the environment that the program gets. A macro: the copy lies in the caller's frame. */
+/* Makes `used` the environment of the program. A macro, because the copy is in the caller's frame. */
 #define CHOOSE_ENVIRONMENT(name, is_searched, fd, variables)                                     \
     const struct environment of = look(variables);                                               \
     char path_of_it[PATH_BYTES];                                                                 \
@@ -396,7 +396,7 @@ static int must_go(const char *name, int is_searched, int fd, const struct envir
         copy_without(&of, copy, text);                                                           \
     char *const *const used = goes ? copy : (char *const *)(variables)
 
-/* Becomes the program that was looked at. */
+/* Executes the program that was examined. */
 #define BECOME(call)                                                                             \
     do {                                                                                         \
         struct preload_start *const start = takes ? preload_starts(path_of_it) : NULL;           \
@@ -473,7 +473,7 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
     return error;
 }
 
-/* The words of a list that ends with NULL, and what stands behind it. */
+/* The words of a list that ends with NULL, and the argument after it. */
 #define COUNT_WORDS(first)                                                                       \
     va_list list;                                                                                \
     size_t count = 1;                                                                            \

@@ -9,7 +9,7 @@
 
 #define PATH_BYTES_MAX 255u
 
-/* The path may be any bytes: it is looked at only if the kernel could read it. */
+/* The path may be any pointer: it is read only if the kernel could read it. */
 void preload_opened(int fd, const char *path)
 {
     char cut[PATH_BYTES_MAX + 1];
@@ -45,7 +45,7 @@ void preload_opened(int fd, const char *path)
         preload_opened(fd, path);                                                                \
     return fd
 
-/* The mode is there only if a file may be made; passing on 0 otherwise is what the C library
+/* The mode is an argument only if a file may be created; passing 0 otherwise is what the C library
  * does itself. */
 #define MODE(flags)                                                                              \
     mode_t mode = 0;                                                                             \
@@ -76,7 +76,7 @@ PRELOAD_EXPORT int openat64(int at, const char *path, int flags, ...)
     MODE(flags)
     OPEN(at, path, flags, OPENAT, REAL(openat64)(at, path, flags, mode));
 }
-/* What a compiler makes of open and openat when it checks that a mode is there. */
+/* Compilers replace open and openat by these when they check that a mode is present. */
 PRELOAD_EXPORT int __open_2(const char *path, int flags);
 PRELOAD_EXPORT int __open64_2(const char *path, int flags);
 PRELOAD_EXPORT int __openat_2(int at, const char *path, int flags);

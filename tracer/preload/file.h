@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The spans of reading and writing, used for files, streams and sockets alike. */
+/* The spans of reads and writes, for files, streams and sockets alike. */
 #ifndef PRELOAD_FILE_H
 #define PRELOAD_FILE_H
 
 #include "real.h"
 
-/** Records the end of an open. `fd` < 0: errno says why. Stack: 1.3 KiB. */
+/** Records the end of an open. If `fd` < 0, errno is the reason. Stack: 1.3 KiB. */
 PRELOAD_HIDDEN void preload_opened(int fd, const char *path);
 
 /* Body of a wrapper: the event, the call, the event with its result. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Every function of the C library that this library stands in front of, as a table:
+ * Table of all functions of the C library that this library wraps:
  *
- *     F(result type, name, (parameters), (arguments), what it returns if it does not exist)
+ *     F(result type, name, (parameters), (arguments), result if the function does not exist)
  *
- * real.c makes a pointer to the real one from each line, real.h says how it is called.
+ * real.c makes a pointer to the real function from each line; real.h documents its use.
  */
 #ifndef PRELOAD_FUNCTIONS_H
 #define PRELOAD_FUNCTIONS_H
@@ -12,7 +12,7 @@
 /* errno for the functions that report by it. */
 #define ABSENT_FD (errno = ENOSYS, -1)
 
-/* Where there is no such function there is no memory from it. */
+/* A missing function allocates no memory. */
 #define ABSENT_BLOCK (errno = ENOMEM, NULL)
 
 #define PRELOAD_ALLOCATION(F)                                                                    \

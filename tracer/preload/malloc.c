@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The allocator: that of the C library, or whichever the program is linked with.
+ * The allocator: that of the C library, or the one that the program is linked with.
  *
- * A block is recorded after it was made and before it is given back: another thread may get
- * the same address at once. Functions that are made of these (reallocarray, strdup, operator
- * new) show as these, called from the library that has them.
+ * A block is recorded after it was allocated and before it is freed: another thread may get
+ * the same address at once. Functions built on these (reallocarray, strdup, operator
+ * new) appear as these, called from their library.
  *
- * Context: as the real ones; also before any constructor and inside of the dynamic linker.
+ * Context: as for the real ones; also before any constructor and inside of the dynamic linker.
  */
 #include "real.h"
 
 #include <malloc.h>
 #include <stdlib.h>
 
-/* `...`: what the event has behind the process. */
+/* `...`: the fields of the event after the process. */
 #define MADE(event, block, size, ...)                                                            \
     do {                                                                                         \
         if (LAT_I_LIKELY((block) != NULL))                                                       \
@@ -85,7 +85,7 @@ PRELOAD_EXPORT void *memalign(size_t align, size_t size)
     return block;
 }
 
-/* Both align to the page size, which is what the 0 says. */
+/* Both align to the page size, which the 0 represents. */
 PRELOAD_EXPORT void *valloc(size_t size)
 {
     void *block = REAL(valloc)(size);

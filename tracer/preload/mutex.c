@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Mutexes. A mutex that is free is taken by trylock, which does for every type of mutex what
- * lock does first; only who finds it taken records that it waits. The release is recorded before
- * it happens and the taking after, so that by the time stamps no two threads ever hold it.
+ * Mutexes. A free mutex is acquired by trylock, which for every type of mutex begins like
+ * lock; only a thread that finds it held records a wait. The release is recorded before
+ * it happens and the acquisition after, so that by the time stamps no two threads ever hold it.
  */
 #include "real.h"
 
-/* EOWNERDEAD: a robust mutex whose last owner died, and now it is ours. */
+/* EOWNERDEAD: a robust mutex whose last owner died; it has been acquired. */
 static int is_taken(int error)
 {
     return error == 0 || error == EOWNERDEAD;
@@ -48,7 +48,7 @@ PRELOAD_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct 
 PRELOAD_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
                                            const struct timespec *until)
 {
-    /* Another clock than these two is refused even when the mutex is free. */
+    /* Clocks other than these two are rejected even if the mutex is free. */
     if (!is_traced() || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
         return REAL(pthread_mutex_clocklock)(mutex, clock, until);
     LOCK(mutex, CLOCKLOCK, REAL(pthread_mutex_clocklock)(mutex, clock, until));

@@ -11,7 +11,7 @@
     return result
 
 /* Milliseconds, rounded up. The C library reads these structures itself before the call, so
- * reading them here adds no fault; epoll_pwait2 leaves that to the kernel, which may refuse. */
+ * reading them here adds no fault; epoll_pwait2 leaves that to the kernel, which may reject them. */
 static int32_t milliseconds(int64_t seconds, int64_t rest, int64_t rest_per_ms)
 {
     if (seconds < 0 || rest < 0 || seconds >= INT_MAX / 1000 - 1)

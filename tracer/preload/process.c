@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Processes that begin in ways of which the tracer is not told.
+ * Processes created in ways that the tracer cannot observe.
  *
  * A child that shares memory with its parent (vfork, clone) runs on the parent's thread
- * block, and the kernel has forgotten its restartable sequences: a record that it writes could
- * collide with one that another thread writes on that CPU, and nobody would restart either.
- * So it records nothing until it has memory of its own. Where the parent runs on beside it, the two are
- * told apart by the number that the kernel gives them: nothing in memory differs.
+ * block, and the kernel has discarded its restartable sequences: a record that it writes could
+ * collide with one of another thread on that CPU, and neither would be restarted.
+ * So it records nothing until it has memory of its own. If the parent continues concurrently, the two are
+ * distinguished by their thread id in the kernel: nothing in memory differs.
  */
 #include "real.h"
 
@@ -22,8 +22,8 @@
 
 #include <linux/seccomp.h>
 
-/* Words that the kernel clears when the child that borrows ends or has memory of its own. 0: free. */
-static pid_t lent_to[32]; /* claimed and given back by the lender (acquire, release: pair of itself) */
+/* Words that the kernel clears when the borrowing child ends or has memory of its own. 0: free. */
+static pid_t lent_to[32]; /* claimed and released by the lender (acquire, release: pair of itself) */
 static __thread uint32_t lent_words __attribute__((tls_model("initial-exec"))); /* of this thread */
 #define PRELOAD_LENT_MOST (0xffu * PRELOAD_LENT)
 
@@ -31,7 +31,7 @@ static int claim_lent(void)
 {
     for (int word = 0; word < 32; word++) {
         pid_t nobody = 0;
-        /* A word that was cleared counts as taken as long as its lender has not noticed. */
+        /* A cleared word counts as taken until its lender has noticed. */
         if (__atomic_load_n(&lent_to[word], __ATOMIC_RELAXED) == 0 &&
             (lent_words >> word & 1) == 0 &&
             __atomic_compare_exchange_n(&lent_to[word], &nobody, 1, 0, __ATOMIC_ACQUIRE,
@@ -41,7 +41,8 @@ static int claim_lent(void)
     return -1;
 }
 
-/* Asks the kernel once an event, but only while a child runs beside: it can not be told otherwise. */
+/* Makes a system call per event, but only while such a child runs: there is no other way to distinguish
+ * them. */
 int preload_records_though(void)
 {
     const int saved_errno = errno;
@@ -65,9 +66,9 @@ int preload_records_though(void)
     return 1;
 }
 
-/* vfork returns twice into the same frame, so the wrapper may leave nothing on the stack and
- * can not be written in C. The child runs while its parent waits: the count that was
- * raised before is the parent's and the child's, and the parent lowers it. */
+/* vfork returns twice into the same frame, so the wrapper must leave nothing on the stack and
+ * cannot be written in C. The child runs while its parent waits: the count raised
+ * before applies to both, and the parent lowers it. */
 PRELOAD_HIDDEN unsigned *preload_vfork_begins(void);
 unsigned *preload_vfork_begins(void)
 {
@@ -94,7 +95,7 @@ __asm__(".text\n"
         "movq %rax, %rsi\n" /* kept by the system call, in each process its own */
         "addq $8, %rsp\n"
         ".cfi_adjust_cfa_offset -8\n"
-        "popq %rdi\n" /* the child overwrites the stack: take the return address aside */
+        "popq %rdi\n" /* the child overwrites the stack: save the return address */
         ".cfi_adjust_cfa_offset -8\n"
         ".cfi_register %rip, %rdi\n"
         "movl $58, %eax\n" /* SYS_vfork */
@@ -155,14 +156,14 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
     pid_t *const child_tid = va_arg(list, pid_t *);
     va_end(list);
 
-    /* With a thread block of its own (CLONE_SETTLS) it is not our concern: it starts at zero. */
+    /* A thread block of its own (CLONE_SETTLS) starts at zero and needs no handling. */
     const int borrows = (flags & CLONE_VM) != 0 && (flags & CLONE_SETTLS) == 0;
     const int beside = borrows && (flags & CLONE_VFORK) == 0;
     const unsigned more = beside ? PRELOAD_LENT : borrows ? 1 : 0;
     pid_t *ends = child_tid;
     int word = -1;
     if (beside && (preload_quiet & PRELOAD_LENT_MOST) == PRELOAD_LENT_MOST) {
-        /* So many that this thread stays quiet for good. */
+        /* Too many to count: calls of this thread are no longer recorded. */
         preload_quiet++;
         return REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
     }
@@ -184,7 +185,7 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
     return child;
 }
 
-/* The kernel asks for the name in memory that it has read by then. */
+/* The name is read after the call, when the kernel has already read that memory. */
 PRELOAD_EXPORT int prctl(int option, ...)
 {
     unsigned long a[4];
@@ -193,7 +194,7 @@ PRELOAD_EXPORT int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         a[i] = va_arg(list, unsigned long);
     va_end(list);
-    /* Both forbid the processor's clock, which each event reads. */
+    /* Both forbid reading the processor's clock, which each event does. */
     const int locks = (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT) ||
                       (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV);
     if (locks)
@@ -210,7 +211,7 @@ PRELOAD_EXPORT int prctl(int option, ...)
     return result;
 }
 
-/* fork without the handlers by which the tracer learns of it. */
+/* fork without the handlers that inform the tracer. */
 PRELOAD_EXPORT pid_t _Fork(void)
 {
     const pid_t child = REAL(_Fork)();

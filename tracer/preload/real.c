@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Finds the functions behind the wrappers.
+ * Finds the wrapped functions.
  *
- * Every pointer first leads to a function that searches for all of them and then
- * goes on to the real one, so there is no order of initialisation to get wrong:
+ * Every pointer initially points to a function that looks up all of them and then
+ * calls the real one, so there is no order of initialisation to get wrong:
  * the allocator is called by the dynamic linker and by constructors of other libraries long
- * before ours. Ours searches too, so that afterwards nobody searches in a signal handler or between
- * fork and exec.
+ * before those of this library. Its constructor also runs the lookup, so that later none happens in a signal
+ * handler or between fork and exec.
  *
- * The search allocates nothing and calls nothing that the program could have replaced (symbols.h): the
- * one who calls a wrapper first may be the program's own allocator, with its lock held.
+ * The lookup allocates nothing and calls nothing that the program could have replaced (symbols.h): the
+ * first caller of a wrapper may be the program's own allocator, holding its lock.
  */
 #include "real.h"
 
@@ -19,7 +19,7 @@
 
 __thread unsigned preload_quiet __attribute__((tls_model("initial-exec")));
 
-/* Beside the functions, in memory that is written anyway. */
+/* Next to the pointers, in memory that is written anyway. */
 static int has_searched __attribute__((section(".data"))) = 0; /* release, acquire: pair of itself */
 static void search(void);
 
@@ -44,13 +44,13 @@ PRELOAD_PROGRAMS(RETURNS_VALUE)
 #define FIRST(type, name, parameters, arguments, absent) .name = first_##name,
 struct preload_real preload_real = {PRELOAD_FUNCTIONS(FIRST)};
 
-/* Several threads may do this at the same moment: they find the same. What was not found once does not
- * exist, and libraries may be unloaded later. */
+/* Several threads may do this at the same time, with the same result. A function that was not found does not
+ * exist; later a library could be unloaded meanwhile. */
 static void search(void)
 {
     if (__atomic_load_n(&has_searched, __ATOMIC_ACQUIRE))
         return;
-    /* No array of pointers: each would have to be relocated in each program that starts. */
+    /* Not an array of pointers: each would have to be relocated in each program that starts. */
 #define NAME(type, name, parameters, arguments, absent) #name "\0"
     static const char names[] = PRELOAD_FUNCTIONS(NAME);
 #define ONE(type, name, parameters, arguments, absent) +1
@@ -68,7 +68,7 @@ static void search(void)
             __atomic_store_n(&preload_real.name, one.function, __ATOMIC_RELAXED);                \
     }
     PRELOAD_FUNCTIONS(TAKE)
-    /* Pair: the load above. Release: who sees it sees the functions. */
+    /* Pair: the load above. Release: a thread that sees it also sees the functions. */
     __atomic_store_n(&has_searched, 1, __ATOMIC_RELEASE);
 }
 
@@ -83,7 +83,7 @@ uint32_t preload_process_slow(void)
 
 /* ---- set-up and fork ---------------------------------------------------------- */
 
-/* Of which a program has thousands before anybody can look at its rings. */
+/* Subsystems with thousands of events before the recorder can poll the rings. */
 static const char *const frequent[] = {"malloc", "mutex", NULL};
 
 /* Around the generated constructors (priority 200), which use locks and files. */
@@ -114,9 +114,9 @@ static void after_fork_in_child(void)
 static __attribute__((constructor(300))) void setup_ends(void)
 {
     const int saved_errno = errno;
-    /* Behind the tracer's own registration, so that this runs first before the fork and last
-     * after it: the locks that other handlers take in the parent and release in the child
-     * would look unpaired. */
+    /* Registered after the tracer's own handlers, so that this runs first before the fork and last
+     * after it: the locks that other handlers acquire in the parent and release in the child
+     * would otherwise look unpaired. */
     pthread_atfork(before_fork, after_fork, after_fork_in_child);
     errno = saved_errno;
     preload_quiet--;

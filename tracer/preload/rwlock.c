@@ -39,8 +39,8 @@ PRELOAD_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
     WRITE(lock, LOCK, REAL(pthread_rwlock_wrlock)(lock));
 }
 
-/* With a time limit the C library looks at the limit first, free or not. So does what is
- * recorded: a lock that may be refused is asked for by the call that the program made. */
+/* With a time limit the C library checks the limit first, even if the lock is free. The wrapper keeps that
+ * order: a call that may be rejected is made as the program made it. */
 #define TIMED(lock, event, exclusive, how, call)                                                 \
     RECORD(mutex_rwlock_wait, PRELOAD_ADDRESS(lock), PRELOAD_CALLER, exclusive);                 \
     const int error = call;                                                                      \

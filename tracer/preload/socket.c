@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Sockets. Addresses and messages are the program's: none is looked at. */
+/* Sockets. Addresses and messages belong to the program: none is read. */
 #include "file.h"
 #include "real.h"
 
@@ -58,7 +58,7 @@ PRELOAD_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
     PRELOAD_READ(fd, RECVMSG, 0, 0, REAL(recvmsg)(fd, message, flags));
 }
-/* The results of the two that move several messages are numbers of messages. */
+/* The two functions for several messages return a number of messages. */
 PRELOAD_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags,
                             struct timespec *timeout)
 {

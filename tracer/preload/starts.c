@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A table of fixed size, searched from a place that a hash gives, at most PROBES slots far.
+ * A table of fixed size, searched from a position given by a hash, for at most PROBES slots.
  *
- *     free ─▶ claimed ─▶ starts ─▶ free           a process that becomes a program, until that says
- *                   ├──▶ begun  ─▶ free           so; or the other order, where its parent is slower
+ *     free ─▶ claimed ─▶ starts ─▶ free           a process that executes a program, until that reports
+ *                   ├──▶ begun  ─▶ free           its start; or the other order, if its parent is slower
  *                   └──▶ counted                  programs that are not recorded, by reason and name
  *
- * What is left in the state `starts` when the session ends never became a program that is recorded.
+ * Slots still in the state `starts` when the session ends are programs that were not recorded.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,13 +29,13 @@
 enum state { FREE = 0, CLAIMED = 1, STARTS = 2, BEGUN = 3, COUNTED = 4 };
 
 struct preload_start {
-    uint32_t state; /* an enum state; of COUNTED the reason is in bits 8 to 15 */
-    uint32_t value; /* STARTS, BEGUN: the process; COUNTED: how many */
+    uint32_t state; /* an enum state; COUNTED has the reason in bits 8 to 15 */
+    uint32_t value; /* STARTS, BEGUN: the process; COUNTED: the number */
     char name[NAME_BYTES];
 };
 _Static_assert(sizeof(struct preload_start) == 128, "two cache lines, none of them shared");
 
-/* Slot 0 has in `value` how many found no slot. */
+/* Slot 0 has in `value` the number of notes without a slot. */
 static struct preload_start *table;
 static char own_session[17]; /* its number in hexadecimal digits; set once, with the table */
 
@@ -44,8 +44,8 @@ int preload_starts_are_counted(void)
     return table != NULL;
 }
 
-/* The number in a request, and its length; 0: there is none. Own code, as in line.h: libc's would be pages
- * that a program which lives for a moment does not touch otherwise. */
+/* The number in a request, and its length; 0 if there is none. Own code, as in line.h: libc's would be pages
+ * that a short-lived program does not touch otherwise. */
 static int session_of(const char *request, const char **session)
 {
     static const char key[] = "session=";
@@ -108,7 +108,7 @@ static uint32_t hash_of(const char *text, uint32_t hash)
     return hash;
 }
 
-/* The slots that a hash leads to, one after the other: 1 … SLOT_COUNT - 1. */
+/* The slots for a hash, one after the other: 1 … SLOT_COUNT - 1. */
 static struct preload_start *slot_at(uint32_t hash, uint32_t probe)
 {
     return &table[1 + (hash * 2654435761u + probe) % (SLOT_COUNT - 1)];
@@ -128,7 +128,7 @@ static int claim_slot(struct preload_start *slot, uint32_t expected)
                                        __ATOMIC_RELAXED);
 }
 
-/* Where no slot is free, one whose process began unexpected: system() starts shells past us. */
+/* If no slot is free, reuses one in state BEGUN: system() starts shells without the wrappers. */
 static struct preload_start *claim(uint32_t hash, const char *name, uint32_t value, uint32_t state)
 {
     for (uint32_t probe = 0; probe < 2 * PROBES; probe++) {
@@ -139,8 +139,8 @@ static struct preload_start *claim(uint32_t hash, const char *name, uint32_t val
         memcpy(slot->name, name, length);
         slot->name[length] = 0;
         __atomic_store_n(&slot->value, value, __ATOMIC_RELAXED);
-        /* Sequentially consistent, as the loads of take(): of two that note the start and the
-         * beginning of one process at the same moment at least one sees the other. */
+        /* Sequentially consistent, like the loads of take(): if start and begin of one process are noted
+         * at the same time, at least one of the two sees the other. */
         __atomic_store_n(&slot->state, state, __ATOMIC_SEQ_CST);
         return slot;
     }
@@ -176,7 +176,7 @@ void preload_not_recorded(char reason, const char *path)
         return;
     for (uint32_t probe = 0; probe < PROBES; probe++) {
         struct preload_start *slot = slot_at(hash, probe);
-        /* Pair: the store of claim(). A slot in this state stays what it is. */
+        /* Pair: the store of claim(). A slot in this state never changes it. */
         if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == state &&
             strncmp(slot->name, name, NAME_BYTES - 1) == 0) {
             __atomic_fetch_add(&slot->value, 1, __ATOMIC_RELAXED);
@@ -189,7 +189,7 @@ void preload_not_recorded(char reason, const char *path)
 
 static uint32_t this_process(void)
 {
-    /* Not what libc or the tracer remember: a child of vfork has its parent's memory. */
+    /* Not the id stored by libc or the tracer: a child of vfork has its parent's memory. */
     return (uint32_t)syscall(SYS_getpid);
 }
 
@@ -198,7 +198,8 @@ struct preload_start *preload_starts(const char *path)
     if (table == NULL)
         return NULL;
     const uint32_t process = this_process();
-    /* It began once before, and nobody waited for that: system() starts a shell past us. */
+    /* A program in this process began before without a noted start: system() starts a shell without the
+     * wrappers. */
     (void)take(process, BEGUN);
     struct preload_start *slot = claim(process, file_name(path), process, STARTS);
     if (slot == NULL)
@@ -212,7 +213,7 @@ void preload_start_failed(struct preload_start *start)
         (void)take(__atomic_load_n(&start->value, __ATOMIC_RELAXED), STARTS);
 }
 
-/* Whether children have other numbers for themselves than we have for them: unshare(CLONE_NEWPID). */
+/* Whether children see other pids for themselves than this process does: unshare(CLONE_NEWPID). */
 static int children_are_elsewhere(void)
 {
     const int saved_errno = errno;

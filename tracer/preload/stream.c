@@ -2,7 +2,7 @@
 /*
  * Files of <stdio.h>. The C library reads and writes them without calling its own read and
  * write through a name that could be replaced, so the block operations are recorded here; the
- * span's length tells whether it was a copy or a transfer. Single characters and formatted
+ * span's length shows whether it was a copy or a transfer. Single characters and formatted
  * output are not recorded.
  */
 #include "file.h"
@@ -56,8 +56,8 @@ PRELOAD_EXPORT int fclose(FILE *file)
     return result;
 }
 
-/* Bytes of the whole items that were moved; a file says by a flag, not by the result, that
- * something failed. */
+/* Bytes of the complete items that were moved; a file indicates an error by a flag, not by the
+ * result. */
 #define ITEMS(event, kind, call)                                                                 \
     RECORD(event, fd_of(file), IO_CALL(kind), 0, (uint64_t)(size * n));                          \
     const size_t items = call;                                                                   \

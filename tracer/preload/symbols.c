@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Finds the functions behind this library by itself.
+ * Finds the functions wrapped by this library, without dlsym.
  *
- * dlsym allocates: always where a name does not exist. The first wrapper that is called may be called
- * by the program's own allocator, while that holds its lock (Chromium's names its memory by prctl when
- * it is used first, which is before any constructor of ours): it must not be entered again. So the
+ * dlsym allocates, always if a name does not exist. The first call of a wrapper may come
+ * from the program's own allocator, holding its lock (Chromium's names its memory by prctl on
+ * first use, which is before any constructor of this library): it must not be re-entered. So the
  * tables of the loaded libraries are read here, which needs no memory.
  *
- * Only libraries that the dynamic linker loaded are read: it has checked them.
+ * Only libraries loaded by the dynamic linker are read: it has checked them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -19,10 +19,10 @@
 #include <link.h>
 #include <string.h>
 
-/* The version of a symbol that only names with that version find [gABI, symbol versioning]. */
+/* Flag of a version that only references with that version match [gABI, symbol versioning]. */
 #define VERSION_HIDDEN 0x8000u
 
-/* This library's own: it is found in the list by it. */
+/* This library's own dynamic section, by which it is found in the list. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
 /* The tables of one library. */
@@ -34,7 +34,7 @@ struct tables {
     const uint32_t *hash;     /* NULL: it has none */
 };
 
-/* @return what is behind the name. */
+/* @return the position after the name. */
 static const char *take_name(const char *name, struct preload_symbol *symbol)
 {
     uint32_t hash = 5381; /* that of DT_GNU_HASH */
@@ -46,14 +46,14 @@ static const char *take_name(const char *name, struct preload_symbol *symbol)
     return name + 1;
 }
 
-/* The dynamic linker relocates these pointers in most libraries, and leaves those of others alone. */
+/* The dynamic linker relocates these pointers in most libraries, but not in all. */
 static const void *pointer_of(const struct link_map *library, ElfW(Addr) value)
 {
     const ElfW(Addr) address = value < library->l_addr ? value + library->l_addr : value;
     return (const void *)address;
 }
 
-/* @return whether there is something to look for. */
+/* @return whether there are symbols to search. */
 static int read_tables(const struct link_map *library, struct tables *found)
 {
     memset(found, 0, sizeof *found);
@@ -83,7 +83,7 @@ static int read_tables(const struct link_map *library, struct tables *found)
            (found->gnu_hash != NULL || found->hash != NULL);
 }
 
-/* Own code: that of libc is a page which a program that lives for a moment does not touch otherwise. */
+/* Own code: libc's is a page that a short-lived program does not touch otherwise. */
 static int is_same(const char *one, const char *other)
 {
     while (*one != 0 && *one == *other)
@@ -100,13 +100,13 @@ static int is_wanted(const struct tables *tables, uint32_t at, const char *name)
         (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) ||
         !is_same(tables->strings + symbol->st_name, name))
         return 0;
-    /* 0 is a symbol that is for the library alone. */
+    /* Version 0 is a local symbol. */
     return tables->versions == NULL ||
            ((tables->versions[at] & VERSION_HIDDEN) == 0 && tables->versions[at] != 0);
 }
 
 /* Parts of DT_GNU_HASH. Layout: buckets, first symbol, words of the filter, its shift; the filter, the
- * buckets, a word of hash for each symbol from the first on, of which bit 0 ends a chain. */
+ * buckets, a hash word for each symbol from the first on, whose bit 0 ends a chain. */
 struct gnu_hash {
     uint32_t buckets, first, words, shift;
     const ElfW(Addr) *filter;
@@ -121,7 +121,7 @@ static struct gnu_hash gnu_hash_of(const uint32_t *table)
     return parts;
 }
 
-/* The first symbol of a chain that may have such a hash, 0: there is none. */
+/* The first symbol of the chain for a hash, 0 if there is none. */
 static uint32_t chain_of(const struct gnu_hash *parts, uint32_t hash)
 {
     const unsigned bits = 8 * sizeof *parts->filter;
@@ -132,7 +132,7 @@ static uint32_t chain_of(const struct gnu_hash *parts, uint32_t hash)
     return at < parts->first ? 0 : at;
 }
 
-/* The next symbol of a chain, from this one on, that has such a hash; 0: there is none. */
+/* The next symbol of a chain, from this one on, with the hash; 0 if there is none. */
 static uint32_t next_in_chain(const struct gnu_hash *parts, uint32_t at, uint32_t hash)
 {
     for (;; at++) {
@@ -144,9 +144,9 @@ static uint32_t next_in_chain(const struct gnu_hash *parts, uint32_t at, uint32_
     }
 }
 
-/* Searches for all of the missing symbols of one library. Each step is taken for all of them before the next
- * one, and asks for the memory of the next one: what is read is spread over some hundred KiB, and to wait
- * for each piece of it alone took twice as long. `found`: 0, or the number of the symbol. */
+/* Searches for all missing symbols in one library. Each step is done for all of them before the next
+ * one, and prefetches the memory of the next one: the accesses are spread over some hundred KiB, and waiting
+ * for each of them separately took twice as long. `found`: 0, or the number of the symbol. */
 static void all_by_gnu_hash(const struct tables *tables, const struct preload_symbol *symbols, size_t count,
                             uint32_t *found)
 {
@@ -197,7 +197,7 @@ static uint32_t by_hash(const struct tables *tables, const char *name)
     return 0;
 }
 
-/* `numbers`: room for a number of each. @return how many of the missing symbols it has. */
+/* `numbers`: room for one number each. @return number of missing symbols found. */
 static size_t look_into(const struct link_map *library, struct preload_symbol *symbols, size_t count,
                         uint32_t *numbers)
 {
@@ -215,8 +215,8 @@ static size_t look_into(const struct link_map *library, struct preload_symbol *s
         if (numbers[at] == 0)
             continue;
         const ElfW(Sym) *found = &tables.symbols[numbers[at]];
-        /* A function that chooses another one: dlsym knows how to ask it, and finds it, so that it
-         * allocates nothing. */
+        /* An indirect function: dlsym calls its resolver. It exists, so dlsym allocates
+         * nothing. */
         one->address = (found->st_info & 15) == STT_GNU_IFUNC
                            ? dlsym(RTLD_NEXT, one->name)
                            : (void *)(library->l_addr + found->st_value);
@@ -225,8 +225,8 @@ static size_t look_into(const struct link_map *library, struct preload_symbol *s
     return found_count;
 }
 
-/* The list that the dynamic linker keeps for debuggers: no function of it is called, which a library may
- * have replaced (sanitizers replace dl_iterate_phdr). */
+/* The list that the dynamic linker keeps for debuggers. None of its functions is called, because a library
+ * may have replaced them (sanitizers replace dl_iterate_phdr). */
 static const struct link_map *own_library(void)
 {
     const struct link_map *library = _r_debug.r_map;

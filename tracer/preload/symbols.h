@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Functions behind this library, found without the dynamic linker's own search. */
+/* The functions wrapped by this library, found without the dynamic linker's own search. */
 #ifndef PRELOAD_SYMBOLS_H
 #define PRELOAD_SYMBOLS_H
 
@@ -13,18 +13,18 @@ struct preload_symbol {
 };
 
 /**
- * Finds what dlsym(RTLD_NEXT, name) finds for each of `count` names in the libraries that the program
- * started with: the default version of the first definition after this library. `names`: one behind the
- * other, each with its NUL. `numbers`: room for one of each, whose content has no meaning.
+ * Finds the same functions as dlsym(RTLD_NEXT, name) for each of `count` names in the libraries that the
+ * program started with: the default version of the first definition after this library. `names`: one after
+ * the other, each with its NUL. `numbers`: room for one number each, scratch memory.
  *
- * Allocates nothing, takes no lock, leaves errno and dlerror alone. Context: while the program starts; later
- * a library that is unloaded meanwhile could be read.
+ * Allocates nothing, takes no lock, leaves errno and dlerror alone. Context: while the program starts; later,
+ * a library that is being unloaded could be read.
  */
 __attribute__((visibility("hidden"))) void preload_find_next(const char *names,
                                                              struct preload_symbol *symbols,
                                                              uint32_t *numbers, size_t count);
-/** The path of this library as the dynamic linker knows it, NULL where it does not. dladdr would walk
- * through its symbols. Context: as above. */
+/** Path of this library in the dynamic linker's list, NULL if it has none. dladdr would search
+ * its symbols. Context: as above. */
 __attribute__((visibility("hidden"))) const char *preload_own_path(void);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Threads: made, started, ended, joined, named. */
+/* Threads: created, started, ended, joined, named. */
 #include "thread.h"
 #include "real.h"
 
@@ -7,9 +7,9 @@
 #include "core.h"
 
 /*
- * What a new thread needs to begin by a record, and to have a name. The places are given back as soon as
- * the thread runs; pages of those that were never used are no memory. If none is free the thread
- * starts without us, and its events are counted as lost. Allocating one would show among the
+ * Data that a new thread needs for its first record and its name. Entries are released as soon as
+ * the thread runs; pages of unused entries take no memory. If none is free the thread
+ * starts without the wrapper, and its events are counted as lost. Allocating one would appear among the
  * program's own allocations.
  */
 #define START_COUNT 16384u
@@ -18,12 +18,12 @@ struct start {
     void *argument;
     uint64_t ticket;
     char name[16];
-    uint32_t taken; /* claimed (acquire) and given back (release): pair of itself */
+    uint32_t taken; /* claimed (acquire) and released (release): pair of itself */
 };
 static struct start starts[START_COUNT];
 static uint32_t next_ticket; /* relaxed: only unique */
 
-static uint32_t starts_used; /* highest place that was ever claimed, plus 1; relaxed */
+static uint32_t starts_used; /* highest entry ever claimed, plus 1; relaxed */
 
 static struct start *claim_start(void)
 {
@@ -65,7 +65,7 @@ static void *run(void *place)
     __atomic_store_n(&start->taken, 0, __ATOMIC_RELEASE);
 
     RECORD(thread_start, ticket, PRELOAD_ADDRESS(routine), PRELOAD_ADDRESS(pthread_self()));
-    /* Also when the routine leaves by pthread_exit or is cancelled. */
+    /* Also runs if the routine ends by pthread_exit or is cancelled. */
     pthread_cleanup_push(ended, NULL);
     result = routine(argument);
     pthread_cleanup_pop(1);

@@ -4,7 +4,7 @@
 
 #include "real.h"
 
-/** In a forked child: the threads that were about to start are not here. */
+/** In a forked child: discards the threads that were about to start in the parent. */
 PRELOAD_HIDDEN void preload_threads_forked(void);
 
 #endif

@@ -6,7 +6,7 @@ use std::{env, fs, io};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // Elsewhere there is no port yet: events stay disabled (src/c_core.rs).
+    // Other systems have no port: events stay disabled there (src/c_core.rs).
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return;
     }
@@ -21,7 +21,7 @@ fn main() {
         .files(c_files(&core.join("src")).expect("the directory tracer/c/src can be read"))
         .include(core.join("include"))
         .std("c11")
-        // The slow path runs inside the measured program: quick in every profile.
+        // The slow path runs inside the traced program: optimised in every profile.
         .opt_level(2)
         .pic(true)
         .flag_if_supported("-fno-exceptions")

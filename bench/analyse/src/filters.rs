@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Filters over columns in memory: what remains when nothing has to be read.
+//! Filters over columns in memory: their cost without that of reading.
 //!
-//! The columns are written to files as well, so that others can be asked about the same.
+//! The columns are also written to files, so that other programs can evaluate the same filters.
 
 use std::fs;
 use std::io;
@@ -16,10 +16,10 @@ use lateralis_units::Nanos;
 
 use crate::Random;
 
-/// Events of a batch: as many as a packet of a trace has, or some more.
+/// Events of a batch: about as many as a packet of a trace contains.
 const BATCH: usize = 1 << 14;
 
-/// A question, and how it is said. `run` has the same in the words of others.
+/// Name and expression of each filter. `run` contains the same ones in the languages of the other programs.
 const FILTERS: [(&str, &str); 8] = [
     ("one comparison", "arg > 512k"),
     ("a range", "arg >= 100k && arg < 200k"),
@@ -31,7 +31,7 @@ const FILTERS: [(&str, &str); 8] = [
     ("the beginning of a text", "name =~ 'redis*'"),
 ];
 
-/// The same of scripts.
+/// Likewise for scripts.
 const SCRIPTS: [(&str, &str); 3] = [
     ("two columns", "event.fields.arg > event.fields.delta"),
     ("a script", "event.fields.arg > 5000 && event.fields.delta < 3"),
@@ -104,8 +104,8 @@ impl Columns {
     }
 }
 
-/// Prints `question;nanoseconds;count` of each: the best of five passes over all events, and
-/// how many were chosen. Before them, a copy and a sum of one column.
+/// Prints `question;nanoseconds;count` for each filter: the best of five passes over all events, and the
+/// number of events selected. Before them, a copy and a sum of one column.
 pub fn filters(directory: &Path, events: u64) -> io::Result<()> {
     let columns = Columns::new(events as usize);
     columns.write(directory)?;

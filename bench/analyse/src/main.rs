@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Makes a large trace, and measures what the machine itself needs for as many events.
+//! Makes a large trace, and measures the minimum time that the machine needs for as many events.
 //!
 //! ```text
 //! bench-analyse make DIR EVENTS     a CTF 1.8 trace of 32 processors
@@ -7,9 +7,9 @@
 //! bench-analyse filters DIR EVENTS  filters over columns in memory, written to DIR as well
 //! ```
 //!
-//! The trace is that of threads which make system calls, two deep at most, with other events
-//! between: 60 kinds of calls, 12 of others, 4,000 threads, each on a processor of its own.
-//! A record is 22 bytes: `u16 id; u64 timestamp; u32 tid; u64 arg`, nothing between.
+//! The trace contains threads making system calls, nested two deep at most, with other events in between:
+//! 60 kinds of system calls, 12 of other events, 4,000 threads, each bound to one processor.
+//! A record is 22 bytes: `u16 id; u64 timestamp; u32 tid; u64 arg`, without padding.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,7 @@ const THREADS: u32 = 125;
 const CALLS: u16 = 60;
 const POINTS: u16 = 12;
 const RECORD_BYTES: usize = 22;
-/// magic, stream; begin, end, content, packet; processor.
+/// magic, stream; begin, end, content size, packet size; processor.
 const HEADER_BYTES: usize = 4 + 4 + 8 * 4 + 4;
 const RECORDS: usize = (65_536 - HEADER_BYTES) / RECORD_BYTES;
 
@@ -147,7 +147,8 @@ fn make(directory: &Path, events: u64) -> io::Result<()> {
         let (mut current, mut time) = (0, u64::from(cpu));
         let share = events / u64::from(CPUS) + u64::from(u64::from(cpu) < events % u64::from(CPUS));
         for _ in 0..share {
-            // No two events of all processors at one time, so that every program sees one order.
+            // No two events of different processors at the same time, so that every program sees the same
+            // order.
             time += u64::from(CPUS) * (1 + random.below(600));
             if random.below(50) == 0 {
                 current = random.below(u64::from(THREADS)) as u32;
@@ -174,7 +175,7 @@ fn make(directory: &Path, events: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// `row,nanoseconds` of the best of five.
+/// Prints `row,nanoseconds`, the best of five.
 fn floor(directory: &Path, events: u64) -> io::Result<()> {
     let mut bytes = Vec::new();
     for entry in fs::read_dir(directory)? {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Requests come at times of their own, whether or not the last ones are answered; two workers take them
- * from one queue. The workers are nearly as fast as the requests: so the queue is full for a while, or for
- * the whole run, where other programs need the processors.
+ * Requests arrive independently of the answers to earlier ones; two workers take them from one queue. The
+ * capacity of the workers is close to the rate of requests: the queue is therefore full for a while, or for
+ * the whole run, if other programs need the processors.
  *
  *     queue [--hash PERCENT] [--retries N] [--checks PERCENT] [--requests N]
  *
- * --hash makes one function slower by a percentage, --retries adds that number of RETRY events, spread
+ * --hash makes one function slower by a percentage, --retries adds this number of RETRY events, distributed
  * over the run, --checks keeps a percentage of the CHECK events.
  */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER, books = PTHREAD_M
 static pthread_cond_t has_more = PTHREAD_COND_INITIALIZER;
 static unsigned come, taken;
 
-/* Work that no compiler removes. */
+/* Computation which compilers cannot remove. */
 static uint32_t work(uint32_t seed, unsigned steps)
 {
     volatile uint32_t state = seed;
@@ -41,7 +41,7 @@ static void answer(uint32_t id)
     lat_work_hash();
     work(id, HASH_STEPS + HASH_STEPS / 100 * hash_percent);
     lat_work_hashed();
-    /* That share of all, evenly. */
+    /* This share of all requests, evenly distributed. */
     if (id * checks_percent / 100 != (id + 1) * checks_percent / 100)
         lat_work_check(id);
     if (id * retries / requests != (id + 1) * retries / requests)
@@ -95,7 +95,7 @@ int main(int count, char **words)
     struct timespec next;
     clock_gettime(CLOCK_MONOTONIC, &next);
     for (uint32_t id = 0; id < requests; id++) {
-        /* Between half of the period and one and a half. */
+        /* Between half a period and one and a half periods. */
         next.tv_nsec += PERIOD_NS / 2 + (long)((id * 2654435761u) >> 12) % PERIOD_NS;
         next.tv_sec += next.tv_nsec / 1000000000;
         next.tv_nsec %= 1000000000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The rows of bench/cost, written by code that barectf generated from config.yaml: one thread, no
- * signal handlers, a ring of eight packets of 64 KiB that is overwritten.
+ * signal handlers, a ring of eight packets of 64 KiB, the oldest of which is overwritten.
  *
  *     barectf [--rounds N]        measures
  *     barectf count N FILE        writes N events of each kind into a stream file

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The design of seed 001 (Composite): one global ring of Concurrency Kit for all threads, an event
- * of a format string and up to ten arguments, stamped with time, core and thread. Also how it
- * behaves with several writers, as in cost/writers.c.
+ * consists of a format string and up to ten arguments, with time, core and thread. Also its
+ * behaviour with several writers, as in cost/writers.c.
  *
  *     ck [--rounds N]
  */
@@ -112,8 +112,8 @@ static void *write_batches(void *argument)
     return NULL;
 }
 
-/* Two writers and more wait for one that was preempted between its two steps: a batch can take
- * seconds. So there are few rounds, and a process of its own that is ended when its time is up. */
+/* If a writer is preempted between its two steps, all others wait for it: a batch can take seconds.
+ * Hence there are few rounds, in a process of their own that is ended after a time limit. */
 static int measure_writers(unsigned count, unsigned limit_s)
 {
     pthread_t threads[WRITERS_MAX];

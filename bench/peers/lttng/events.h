@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* LTTng-UST's own description of the events that are measured. */
+/* LTTng-UST's description of the events that are measured. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER cost
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

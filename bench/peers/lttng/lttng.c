@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The rows of bench/cost, written by LTTng-UST. The run script makes the sessions.
+ * The rows of bench/cost, written by LTTng-UST. The run script creates the sessions.
  *
  *     lttng [--rounds N]       measures
  *     lttng count N            writes N events of each kind, for the run script to count

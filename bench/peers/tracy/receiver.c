@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Connects to a program that Tracy's client is in, as Tracy's own capture would, and throws away
- * what it sends. So the program is "connected" without Tracy's server, which no registry has.
+ * Connects to a program that contains Tracy's client, in the way Tracy's own capture program does, and
+ * discards the data received. The program is therefore "connected" without Tracy's server, which is in no
+ * registry.
  *
- *     receiver PROTOCOL_VERSION     of the client's TracyProtocol.hpp; prints the bytes received
+ *     receiver PROTOCOL_VERSION     from the client's TracyProtocol.hpp; prints the bytes received
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A reader for one trace alone: the events of `generated/barectf-200k`, with its metadata as
-//! constants. No schema, no damage, no clock that wraps. It is an upper bound for readers of any
-//! trace, and the difference is the cost of generality.
+//! A reader for a single trace: the events of `generated/barectf-200k`, with its metadata as
+//! constants. No schema, no damaged packets, no clock that wraps. It is an upper bound for readers of
+//! arbitrary traces, and the difference is the cost of generality.
 
-/// Columns of all four classes, used again for each packet.
+/// Columns of all four classes, reused for each packet.
 #[derive(Default)]
 pub struct Columns {
     pub times: [Vec<u64>; 4],
@@ -36,8 +36,8 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Decodes every field of every event, a packet at a time; calls `see` for each. `None` if the
-/// stream is not whole.
+/// Decodes every field of every event, one packet at a time, and calls `see` for each packet. `None` if the
+/// stream is incomplete.
 pub fn decode(stream: &[u8], columns: &mut Columns, mut see: impl FnMut(&Columns)) -> Option<()> {
     let mut rest = stream;
     while !rest.is_empty() {

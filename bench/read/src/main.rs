@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How fast a trace is read: rows that take turns.
+//! Measures how fast a trace is read, in rows that take turns.
 //!
 //!     bench-read TRACE ROUNDS MILLISECONDS
 //!
 //! Each line: row, round, repetitions, events, bytes, CPU nanoseconds of this thread, wall
-//! nanoseconds. A row is repeated for the given number of milliseconds. Rows that count events fail
-//! the program if they do not agree. The line `largest` measures nothing: its bytes are those of
+//! nanoseconds. A row is repeated for the given number of milliseconds. If rows that count events
+//! disagree, the program fails. The line `largest` is no measurement: its bytes are those of
 //! the largest packet.
 
 #![forbid(unsafe_code)]
@@ -22,7 +22,7 @@ use lateralis_ctf::{Reader, open};
 use lateralis_model::Wanted;
 use lateralis_model::text::Babeltrace;
 
-/// CPU time of the calling thread, as the scheduler counts it.
+/// CPU time of the calling thread, as accounted by the scheduler.
 fn cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
@@ -38,7 +38,7 @@ struct Input {
     records: Vec<u8>,
 }
 
-/// As many records as the trace has events, of the same mean length: a length, then nothing.
+/// As many records as the trace has events, of the same mean length: each a length followed by zeros.
 fn records(bytes: u64, events: u64) -> Vec<u8> {
     let mean = (bytes / events.max(1)).clamp(8, 1 << 20) / 4;
     let mut seed = 1u32;
@@ -63,7 +63,7 @@ fn walk(input: &mut Input) -> u64 {
 }
 
 /// The walk over all records, once for each thread, on the given number of threads at a time: the
-/// work is the same for any number.
+/// total work is the same for any number.
 fn walk_on(input: &mut Input, threads: usize) -> u64 {
     let (cores, records) = (input.cores.get(), input.records.as_slice());
     let walk = || {
@@ -90,13 +90,13 @@ fn walk_all(input: &mut Input) -> u64 {
     walk_on(input, threads)
 }
 
-/// What is copied at a time: as much as a second-level cache has.
+/// Bytes copied at a time: the size of a second-level cache.
 const COPY_BYTES: usize = 1 << 18;
 const PAGE_BYTES: usize = 4096;
 
 fn memcpy(input: &mut Input) -> u64 {
-    // Files begin at pages; a copy that lies a few bytes further in its page takes some AMD
-    // processors four times as long (glibc bug 30994), which is no limit of anything.
+    // Files begin at pages; if the copy begins a few bytes further in its page, some AMD processors
+    // take four times as long (glibc bug 30994), which does not limit any reader.
     let far = input.copy.as_ptr().align_offset(PAGE_BYTES) + PAGE_BYTES / 2;
     let copy = &mut input.copy[far..][..COPY_BYTES];
     for file in input.reader.files() {
@@ -134,7 +134,7 @@ fn decode(input: &mut Input) -> u64 {
     columns(input, &wanted)
 }
 
-/// As [`decode`], by a program that reads this one trace and no other.
+/// As [`decode`], by the program that can read only this one trace.
 fn decode_by_hand(input: &mut Input) -> u64 {
     let (mut columns, mut events) = (by_hand::Columns::default(), 0);
     for file in input.reader.files() {
@@ -235,13 +235,13 @@ fn main() {
     });
     let bytes = reader.files().iter().map(|file| (*file.bytes).as_ref().len() as u64).sum();
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    // Other traces it cannot read.
+    // It cannot read other traces.
     let is_known = path.ends_with("barectf-200k");
     let (copy, path) = (vec![0; COPY_BYTES + 2 * PAGE_BYTES], path.clone());
     let mut input = Input { path, reader, cores, bytes, events: 0, copy, records: Vec::new() };
     input.events = rows(&mut input);
     input.records = records(bytes, input.events);
-    // Packets are read one by one each, so a trace takes several cores no less time than this one.
+    // A packet is decoded by one thread, so the time on several cores is at least that of the largest packet.
     let packets = input.reader.streams().iter().flat_map(|stream| &stream.packets);
     let largest = packets.map(|found| found.packet.size_bytes).max().unwrap_or(0);
     println!("largest,0,1,{},{largest},0,0", input.events);

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is done when a condition fires: `mark slow; snapshot 10s 5s; run ./tell --all`.
+//! Actions of a condition that fires: `mark slow; snapshot 10s 5s; run ./tell --all`.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::condition::Condition;
 
-/// Most actions of one condition.
+/// Maximum number of actions of a condition.
 pub const ACTIONS_MAX: usize = 16;
-/// Longest name of a mark.
+/// Maximum length of a mark's name.
 pub const NAME_MAX: usize = 255;
 
-/// Something to be done.
+/// An action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Record from now on. Nothing is recorded before the first, but the events that conditions
-    /// look at.
+    /// Start recording. Before the first start only the events needed by conditions are
+    /// recorded.
     Start,
-    /// Record nothing from now on, but the events that conditions look at.
+    /// Stop recording, except for the events needed by conditions.
     Stop,
-    /// Keep the time around the moment, before it and behind it, as a recording of its own.
+    /// Save the time around the firing, before and after it, as a recording of its own.
     Snapshot(Option<(Duration, Duration)>),
-    /// Write what open packets hold.
+    /// Write the contents of open packets.
     Flush,
     /// Run a command, without a shell.
     Run(Vec<String>),
-    /// Put an event of this name on the time line, at the moment.
+    /// Insert an event of this name on the timeline, at the time of the firing.
     Mark(String),
 }
 
-/// A condition and what is done when it fires.
+/// A condition and the actions to run when it fires.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// When.
+    /// The condition.
     pub condition: Condition,
-    /// What, in this order.
+    /// The actions, in order.
     pub actions: Vec<Action>,
 }
 
-/// Why actions are not understood.
+/// A parse error of actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionError {
     /// The action as written.
@@ -55,7 +55,7 @@ const ADVICE: &str = "write start, stop, flush, snapshot, snapshot BEFORE AFTER,
 impl Action {
     /// Parses a list separated by `;`. Words are quoted as for a shell.
     ///
-    /// Errors: the first action that is not understood.
+    /// Errors: the first action that cannot be parsed.
     pub fn parse_list(text: &str) -> Result<Vec<Action>, ActionError> {
         let actions = split(text).into_iter().map(parse).collect::<Result<Vec<_>, _>>()?;
         if actions.len() > ACTIONS_MAX {
@@ -84,7 +84,7 @@ fn error<T>(action: &str, what: &str, advice: &str) -> Result<T, ActionError> {
     Err(ActionError { action, what, advice })
 }
 
-/// At each `;` that is not quoted.
+/// Splits at each `;` that is not quoted.
 fn split(text: &str) -> Vec<&str> {
     let (mut quote, mut is_escaped, mut start) = (None, false, 0);
     let mut parts = Vec::new();
@@ -145,7 +145,7 @@ fn parse(text: &str) -> Result<Action, ActionError> {
     }
 }
 
-/// `10s`, `250ms`; at most a year.
+/// Parses `10s`, `250ms`; at most a year.
 fn duration(text: &str) -> Option<Duration> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let scale = match &text[end..] {
@@ -170,7 +170,7 @@ mod tests {
         let text = "mark slow;snapshot 1.5s 250ms; run sh -c 'a; \"b\"' \\;; start ;stop;flush";
         let actions = Action::parse_list(text).unwrap();
         let run = ["sh", "-c", "a; \"b\"", ";"];
-        // A `;` that is escaped is a word of the command.
+        // An escaped `;` is a word of the command.
         assert_eq!(actions[0], Action::Mark("slow".to_owned()));
         let times = (Duration::from_millis(1500), Duration::from_millis(250));
         assert_eq!(actions[1], Action::Snapshot(Some(times)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of network interfaces as events: what the kernel's ring of a packet socket holds, to
+//! Packets of network interfaces as events: converts the kernel's ring of a packet socket to
 //! records of `spec/packets.pleco`.
 //!
 //! ```text
@@ -21,7 +21,7 @@ pub use block::{BlockFault, Frame, Frames, frames};
 pub use frame::{Interface, ether_head, link_type};
 pub use stamps::{StampClock, Stamped};
 
-/// The schema of captured packets, the one that programs use for theirs.
+/// The schema of captured packets, which is also that of packets recorded by programs.
 pub fn schema() -> Option<Arc<Schema>> {
     let text = include_bytes!("../../../spec/packets.pleco");
     lateralis_pleco::compile("packets.pleco", text).schema.map(Arc::new)

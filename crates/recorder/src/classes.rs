@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stream classes: which ids mean which events in which stream files.
+//! Stream classes: the events that each id represents in each stream file.
 //!
 //! All packets of a CTF stream have one stream class, but an area's schemas grow while it
-//! records (a library is loaded). So a class grows with them as long as it contradicts nobody:
-//! metadata is written anew and the packets that are there already stay right. Areas with the same
-//! schemas share a class. Only where two areas of a class come to mean different events by the same
+//! records (a library is loaded). So a class grows with them as long as there is no conflict:
+//! metadata is rewritten and existing packets stay valid. Areas with equal
+//! schemas share a class. Only if two areas of a class assign different events to one
 //! id does one of them move to another class, and to new stream files.
 
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use lateralis_ring::RingKind;
 pub struct RegisteredSchema {
     /// Id of its first event.
     pub base_id: u32,
-    /// Compiled.
+    /// The compiled schema.
     pub schema: Arc<Schema>,
-    /// Its hash, computed from the text and not believed from the area.
+    /// Its hash, computed from the text instead of read from the area.
     pub hash: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct StreamClassEntry {
 }
 
 impl StreamClassEntry {
-    /// How many of `wanted` are missing here; `None` if one contradicts.
+    /// Number of schemas of `wanted` that are missing here; `None` if one conflicts.
     fn missing(&self, wanted: &[RegisteredSchema]) -> Option<usize> {
         let mut missing = 0;
         for schema in wanted {
@@ -69,17 +69,17 @@ pub struct ClassTable {
 }
 
 impl ClassTable {
-    /// The classes, `classes()[i].id == i`.
+    /// The classes; `classes()[i].id == i`.
     pub fn classes(&self) -> &[StreamClassEntry] {
         &self.classes
     }
 
-    /// Grows whenever metadata has to be written anew.
+    /// Increases whenever metadata has to be rewritten.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// A new class, whatever others there are; its id.
+    /// Adds a new class regardless of existing ones, and returns its id.
     pub fn add(&mut self, kind: RingKind, schemas: &[RegisteredSchema]) -> u32 {
         let id = self.classes.len() as u32;
         let schemas = schemas.iter().map(|entry| (entry.base_id, entry.clone())).collect();
@@ -88,7 +88,7 @@ impl ClassTable {
         id
     }
 
-    /// The class for an area with these schemas: `current` if that can stay, else the one that
+    /// The class for an area with these schemas: `current` if it fits, else the class that
     /// has most of them, else a new one.
     pub fn assign(
         &mut self,
@@ -105,7 +105,7 @@ impl ClassTable {
             self.classes
                 .iter()
                 .filter_map(|class| Some((fits(class)?, class.id)))
-                // A class that shares nothing would only become confusing.
+                // Sharing a class without a common schema would only be confusing.
                 .filter(|(missing, _)| *missing < wanted.len().max(1))
                 .min()
                 .map(|(_, id)| id)
@@ -146,12 +146,12 @@ mod tests {
         // One area loads a library: the class grows for both.
         assert_eq!(table.assign(kind, &[schema(16, A), schema(18, B)], Some(first)), first);
         assert!(table.version() > version);
-        // The other loads a different one: it has to move.
+        // The other area loads a different library: it has to move.
         let other = table.assign(kind, &[schema(16, A), schema(18, C)], Some(first));
         assert_ne!(other, first);
-        // Ids that reach into each other contradict.
+        // Overlapping id ranges conflict.
         assert_ne!(table.assign(kind, &[schema(17, B)], None), first);
-        // Another kind of ring is another class.
+        // Another kind of ring needs another class.
         assert_ne!(table.assign(RingKind::PerThread, &[schema(16, A)], None), first);
         assert_eq!(table.classes().len(), 4);
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From clock ticks to UTC: frequency and offset, measured at both ends of a recording, and how
-//! wrong they may be.
+//! Conversion of clock ticks to UTC: frequency and offset, measured at both ends of a recording, and
+//! their error.
 
 use lateralis_ring::ClockKind;
 use serde::{Deserialize, Serialize};
 
-/// The tick clock and the wall clock read together.
+/// A simultaneous reading of the tick clock and the wall clocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSample {
     /// The tick clock, in the middle of the reading.
@@ -14,48 +14,48 @@ pub struct ClockSample {
     pub realtime_ns: i64,
     /// `CLOCK_MONOTONIC_RAW`, nanoseconds.
     pub monotonic_raw_ns: i64,
-    /// `CLOCK_MONOTONIC`, nanoseconds; 0 where nobody read it.
+    /// `CLOCK_MONOTONIC`, nanoseconds; 0 if it was not read.
     #[serde(default)]
     pub monotonic_ns: i64,
-    /// `CLOCK_BOOTTIME`, nanoseconds: what `CLOCK_MONOTONIC` shows and the time asleep.
+    /// `CLOCK_BOOTTIME`, nanoseconds: `CLOCK_MONOTONIC` plus time in suspend.
     #[serde(default)]
     pub boottime_ns: i64,
-    /// Ticks between the reading before and the one after the wall clock: the wall clock was
-    /// read somewhere in between.
+    /// Ticks between the readings of the tick clock before and after the wall clock, which was
+    /// read in between.
     pub window_ticks: u64,
 }
 
-/// Where the frequency is known from, best first.
+/// Source of the frequency, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrequencySource {
-    /// The unit of the clock is the nanosecond, or the area says it.
+    /// The clock counts nanoseconds, or the area specifies its frequency.
     Defined,
     /// The kernel's conversion factors in a perf_event page.
     PerfPage,
     /// CPUID leaf 15h or 16h, or the hypervisor's leaf 40000010h.
     Cpuid,
-    /// Counted against `CLOCK_MONOTONIC_RAW`.
+    /// Measured against `CLOCK_MONOTONIC_RAW`.
     Calibrated,
-    /// From the times at the start of the traced program only.
+    /// Only from the times at the start of the traced program.
     AreaStart,
 }
 
-/// A clock as CTF describes it, with what is known about its error.
+/// A clock as described in CTF, with its error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockModel {
-    /// Whose ticks.
+    /// Kind of the clock.
     pub kind: ClockKind,
     /// Ticks per second.
     pub frequency_hz: u64,
-    /// Where that is known from.
+    /// Source of the frequency.
     pub source: FrequencySource,
     /// UTC of tick 0: whole seconds since 1970, possibly negative.
     pub offset_s: i64,
-    /// and ticks on top, below `frequency_hz`.
+    /// Additional ticks, below `frequency_hz`.
     pub offset_ticks: u64,
-    /// How far a time may be from UTC as the system had it, in nanoseconds: reading windows
-    /// plus how far the two clocks drifted apart between the measurements.
+    /// Error bound against the system's UTC, in nanoseconds: reading windows
+    /// plus the drift of the two clocks between the measurements.
     pub error_ns: u64,
 }
 
@@ -66,7 +66,7 @@ fn ns_of_ticks(ticks: u64, frequency_hz: u64) -> i128 {
 }
 
 /// Ticks per second between two samples of a recording, against `CLOCK_MONOTONIC_RAW`; `short`
-/// where they are less than a tenth of a second apart: that was counted as well before.
+/// if they are less than a tenth of a second apart, as an earlier measurement is as good.
 pub fn counted_hz(start: &ClockSample, end: &ClockSample, short: u64) -> u64 {
     let ns = i128::from(end.monotonic_raw_ns) - i128::from(start.monotonic_raw_ns);
     let ticks = i128::from(end.ticks) - i128::from(start.ticks);
@@ -76,10 +76,10 @@ pub fn counted_hz(start: &ClockSample, end: &ClockSample, short: u64) -> u64 {
     u64::try_from((ticks * NS + ns / 2) / ns).unwrap_or(short).max(1)
 }
 
-/// Clocks that are read one after the other are believed to be apart by more than this only if they are.
+/// Differences up to this are attributed to reading the clocks one after the other.
 const READ_APART_NS: i64 = 1_000_000;
 
-/// What happened to the clocks between two samples that a straight line between them hides, a
+/// Describes changes of the clocks between two samples that a linear fit hides, one
 /// sentence each.
 pub fn incidents(start: &ClockSample, end: &ClockSample, frequency_hz: u64) -> Vec<String> {
     let mut told = Vec::new();
@@ -88,7 +88,7 @@ pub fn incidents(start: &ClockSample, end: &ClockSample, frequency_hz: u64) -> V
         return told;
     }
     let seconds = |ns: i64| format!("{:.3} s", ns as f64 / 1e9);
-    // Who disciplines the clock turns both alike; only a step moves one against the other.
+    // Clock discipline affects both clocks alike; only a step moves one against the other.
     let date = |sample: &ClockSample| sample.realtime_ns.saturating_sub(sample.monotonic_ns);
     let step = date(end).saturating_sub(date(start));
     if step.unsigned_abs() > READ_APART_NS.unsigned_abs() {
@@ -110,7 +110,7 @@ pub fn incidents(start: &ClockSample, end: &ClockSample, frequency_hz: u64) -> V
     let ticks = i128::from(end.ticks) - i128::from(start.ticks);
     let raw_ns = i128::from(end.monotonic_raw_ns) - i128::from(start.monotonic_raw_ns);
     let expected = raw_ns * i128::from(frequency_hz) / NS;
-    // Shorter than a second the reading of clocks counts more.
+    // Below a second the reading windows dominate.
     if raw_ns >= NS && slept <= READ_APART_NS && (ticks - expected).abs() > expected / 1000 {
         told.push(format!(
             "the counter made {ticks} ticks in {} at {frequency_hz} Hz: it changed its pace, or the \
@@ -131,7 +131,7 @@ impl ClockModel {
         end: Option<&ClockSample>,
     ) -> ClockModel {
         let frequency_hz = frequency_hz.max(1);
-        // UTC of tick 0 in nanoseconds, as each sample sees it.
+        // UTC of tick 0 in nanoseconds, by each sample.
         let origin = |sample: &ClockSample| {
             i128::from(sample.realtime_ns) - ns_of_ticks(sample.ticks, frequency_hz)
         };
@@ -140,7 +140,7 @@ impl ClockModel {
         let last = end.map_or(first, origin);
         let middle = first + (last - first) / 2;
         let window = window_ns(start).max(end.map_or(0, window_ns));
-        // Half of what one reading cannot tell, half of the drift, one for rounding.
+        // Half of the reading window, half of the drift, one for rounding.
         let error_ns = (last - first).abs() / 2 + window / 2 + 1;
         let offset_s = middle.div_euclid(NS);
         let offset_ticks = middle.rem_euclid(NS) * i128::from(frequency_hz) / NS;
@@ -162,12 +162,12 @@ impl ClockModel {
         ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// A duration in ticks as nanoseconds.
+    /// Converts a duration in ticks to nanoseconds.
     pub fn ns(&self, ticks: u64) -> u64 {
         u64::try_from(ns_of_ticks(ticks, self.frequency_hz)).unwrap_or(u64::MAX)
     }
 
-    /// A duration in nanoseconds as ticks.
+    /// Converts a duration in nanoseconds to ticks.
     pub fn ticks(&self, ns: u64) -> u64 {
         let ticks = u128::from(ns) * u128::from(self.frequency_hz) / 1_000_000_000;
         u64::try_from(ticks).unwrap_or(u64::MAX)
@@ -212,7 +212,7 @@ mod tests {
         let slept = end.boottime_ns + 3_000_000_000;
         only(ClockSample { boottime_ns: slept, ticks: 6_000, ..end }, hz, "suspended for 3.000 s");
         only(end, hz + hz / 500, "its pace");
-        // Nothing is said of what nobody read.
+        // Clocks that were not read cause no sentence.
         let unread = ClockSample { monotonic_ns: 0, boottime_ns: 0, realtime_ns: 7, ..end };
         assert!(incidents(&start, &unread, hz).is_empty());
         let extreme = ClockSample { realtime_ns: i64::MIN, boottime_ns: i64::MAX, ticks: 0, ..end };
@@ -255,7 +255,7 @@ mod tests {
             let end = at(1010, step);
             let source = FrequencySource::PerfPage;
             let clock = ClockModel::fit(ClockKind::X86Tsc, hz, source, &start, Some(&end));
-            // Half of it to either end, and the bound says so.
+            // Half of it at either end, which the bound includes.
             let bound = step.unsigned_abs() / 2;
             assert!((bound..bound + 1000).contains(&clock.error_ns), "{}", clock.error_ns);
             let (first, last) = (clock.utc_ns(start.ticks), clock.utc_ns(end.ticks));

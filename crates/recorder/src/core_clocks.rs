@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Clocks of the cores of a machine without an operating system, which need not show the same: how far
-//! they are apart, by exchanges that the program recorded (`spec/small-area.md`, §6), and records with the
-//! times of the first.
+//! Clocks of the cores of a machine without an operating system, which may differ: their offsets,
+//! from exchanges recorded by the program (`spec/small-area.md`, §6), and conversion of records to the
+//! clock of the first core.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::walk::RecordPlan;
 
 /// The fields of an exchange, in their order: `cpu` is a u32, the others are u64.
 const FIELDS: [&str; 5] = ["cpu", "asked", "received", "sent", "answered"];
-/// Where they lie behind the header of the record: each at its alignment.
+/// Offset of the readings after the record header: each at its alignment.
 const READINGS_AT: usize = 8;
 
 fn is_exchange(schema: &Schema, event: &Event) -> bool {
@@ -33,25 +33,25 @@ fn is_exchange(schema: &Schema, event: &Event) -> bool {
 /// Exchanges of clocks between the cores of an area.
 #[derive(Debug, Default)]
 pub struct CoreClocks {
-    /// Ids of their events.
+    /// Ids of the exchange events.
     ids: Vec<u32>,
     core_count: u32,
-    /// What they allow, of the second core against the first, which has the lower number.
+    /// Bounds for the second core against the first, which has the lower number.
     pairs: BTreeMap<(u32, u32), Bounds>,
     count: u64,
 }
 
-/// How far the clocks of cores are from that of the first.
+/// Offsets of the cores' clocks from that of the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoreOffsets {
-    /// Of each core that is known, but the first.
+    /// Every core with a known offset except the first.
     pub known: Vec<CoreOffset>,
-    /// Sentences about those that are not.
+    /// One sentence for each other core.
     pub problems: Vec<String>,
 }
 
 impl CoreOffsets {
-    /// Ticks by which a core's clock is ahead of the first one's; 0 where that is not known.
+    /// Ticks by which a core's clock is ahead of the first one's; 0 if unknown.
     #[must_use]
     pub fn of(&self, core: u32) -> i64 {
         let known = self.known.iter().find(|offset| offset.cpu == core);
@@ -60,7 +60,7 @@ impl CoreOffsets {
 }
 
 impl CoreClocks {
-    /// Of an area with these schemas and this many cores.
+    /// Creates the state for an area with these schemas and this many cores.
     #[must_use]
     pub fn new(schemas: &[RegisteredSchema], core_count: u32) -> Self {
         let ids = schemas.iter().flat_map(|entry| {
@@ -71,16 +71,16 @@ impl CoreClocks {
         Self { ids: ids.collect(), core_count, ..Self::default() }
     }
 
-    /// How many exchanges there were.
+    /// Number of exchanges.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes the exchanges among the records of a packet of `core`. Those with cores that are none say
-    /// nothing.
+    /// Reads the exchanges among the records of a packet of `core`. Those with invalid core numbers are
+    /// ignored.
     ///
-    /// Cost: one step per record, none where no schema has such an event.
+    /// Cost: one step per record, none if no schema has such an event.
     pub fn read(&mut self, records: &[u8], core: u32, plan: &RecordPlan) {
         if self.ids.is_empty() {
             return;
@@ -113,8 +113,8 @@ impl CoreClocks {
         self.pairs.entry(pair).or_default().meet(&bounds);
     }
 
-    /// How far the clocks are from that of core 0, each by the exchanges with the smallest error, over other
-    /// cores too.
+    /// Offsets of the clocks from that of core 0, each by the exchanges with the smallest error, also via
+    /// other cores.
     ///
     /// Cost: pairs times cores at most.
     #[must_use]
@@ -167,12 +167,12 @@ impl CoreClocks {
     }
 }
 
-/// Gives records the times that another clock would have shown, in place: one that is `offset` ticks behind
-/// theirs. Ends at the first record that is not whole and known.
+/// Converts the times of records in place to a clock that is `offset` ticks less than
+/// theirs. Stops at the first record that is incomplete or unknown.
 pub fn shift_times(records: &mut [u8], offset: i64, plan: &RecordPlan) {
     let mut at = 0;
     while let (Some((id, low)), Some(end)) = (plan.header(records, at), plan.end(records, at)) {
-        // Of the difference 48 bits are stored.
+        // 48 bits of the difference are stored.
         plan.set_header(records, at, id, low.wrapping_sub(offset.cast_unsigned()));
         at = end.next_multiple_of(8);
     }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn offsets_go_over_other_cores_and_are_within_their_errors() {
-        // Core 2 is known by core 1 only, which asked it; core 1 asked core 0. Both byte orders.
+        // Core 2 exchanged only with core 1, which asked it; core 1 asked core 0. Both byte orders.
         let of = [0i64, -5_000_000_000, 77];
         for swapped in [false, true] {
             let plan = plan(swapped);
@@ -250,14 +250,14 @@ mod tests {
         let plan = plan(false);
         let mut clocks = CoreClocks::new(&schemas(TEXT), 2);
         clocks.read(&records(&plan, false, 1, [100, 1_000, 1_000, 200]), 0, &plan);
-        // A core that there is not, and itself.
+        // A core that does not exist, and the core itself.
         clocks.read(&records(&plan, false, 2, [0; 4]), 0, &plan);
         clocks.read(&records(&plan, false, 0, [0; 4]), 0, &plan);
         assert_eq!((clocks.count(), clocks.offsets().known.len()), (1, 1));
         clocks.read(&records(&plan, false, 1, [300, 5_000, 5_000, 400]), 0, &plan);
         let offsets = clocks.offsets();
         assert_eq!((offsets.known.len(), offsets.problems.len()), (0, 2), "{offsets:?}");
-        // Cut, and other fields of this name.
+        // Truncated, and other fields of this name.
         let cut = &records(&plan, false, 1, [0; 4])[..50];
         clocks.read(cut, 0, &plan);
         assert_eq!(clocks.count(), 2);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How far the counters of two cores are apart, by the exchange of seed 000: one core asks, the
+//! Offset of the counters of two cores, by the exchange of seed 000: one core asks, the
 //! other answers with its own time, and the answer bounds the offset from both sides.
 //!
 //! ```text
-//! reference  asked ──────────────► answered      told - answered <= offset <= told - asked
-//! core             └─► told ─┘
+//! reference  asked ──────────────► answered      other - answered <= offset <= other - asked
+//! core             └─► other ─┘
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -16,13 +16,13 @@ pub struct CoreOffset {
     pub cpu: u32,
     /// Number of the CPU it was compared with.
     pub reference_cpu: u32,
-    /// Its counter minus the reference's, ticks: negative where it is behind.
+    /// Its counter minus the reference's, in ticks; negative if the reference's is larger.
     pub offset_ticks: i64,
-    /// The true offset is not farther away than this.
+    /// Error bound of the offset.
     pub error_ticks: u64,
 }
 
-/// What exchanges allow the offset to be.
+/// Bounds of the offset from exchanges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     least: i128,
@@ -36,27 +36,27 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// One exchange: asked and answered by the reference's counter, told by the other's.
+    /// Adds an exchange: `asked` and `answered` by the reference's counter, `told` by the other's.
     pub fn exchange(&mut self, asked: u64, told: u64, answered: u64) {
         self.least = self.least.max(i128::from(told) - i128::from(answered));
         self.most = self.most.min(i128::from(told) - i128::from(asked));
     }
 
-    /// One exchange with four readings: the reference's when it asked, the other's when it received that
-    /// and when it answered, the reference's when that came. Counters are of 64 bits and may be anywhere: one
-    /// that is behind by more than it has counted is near 2^64, so differences are taken modulo that.
+    /// Adds an exchange with four readings: the reference's at the request, the other's at its receipt
+    /// and at the response, the reference's at the receipt of that. Counters have 64 bits and any value: one
+    /// that is less by more than it has counted is near 2^64, so differences are taken modulo 2^64.
     pub fn readings(&mut self, [asked, received, sent, answered]: [u64; 4]) {
         self.least = self.least.max(sent.wrapping_sub(answered).cast_signed().into());
         self.most = self.most.min(received.wrapping_sub(asked).cast_signed().into());
     }
 
-    /// What these and others allow.
+    /// Intersects these bounds with others.
     pub fn meet(&mut self, other: &Self) {
         self.least = self.least.max(other.least);
         self.most = self.most.min(other.most);
     }
 
-    /// The same as the other core sees it.
+    /// The bounds from the other core's point of view.
     #[must_use]
     pub fn reversed(&self) -> Self {
         let negated = |bound: i128| match bound {
@@ -67,8 +67,8 @@ impl Bounds {
         Self { least: negated(self.most), most: negated(self.least) }
     }
 
-    /// The middle of what is possible, and how far the ends are; `None` before the first exchange,
-    /// and where exchanges contradict each other.
+    /// The middle of the bounds, and its distance from their ends; `None` before the first exchange,
+    /// and if exchanges contradict each other.
     #[must_use]
     pub fn offset(&self) -> Option<(i64, u64)> {
         if self.least == i128::MIN || self.least > self.most {
@@ -76,7 +76,7 @@ impl Bounds {
         }
         let width = self.most - self.least;
         let middle = self.least + width / 2;
-        // One for the halving.
+        // One for the rounding of the halves.
         Some((i64::try_from(middle).ok()?, u64::try_from(width / 2 + 1).ok()?))
     }
 }
@@ -98,7 +98,7 @@ mod tests {
             }
             let (found, error) = bounds.offset().expect("exchanges");
             assert!(found.abs_diff(offset) <= error, "{found} {offset} {error}");
-            // The quickest ways there and back, each of another exchange.
+            // The fastest ways there and back, each from a different exchange.
             assert!(error <= (40 + 50) / 2 + 1, "{error}");
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a recording could not be made: what, where, what to do.
+//! Errors of recording: what, where, what to do.
 
 use std::fmt;
 use std::io;
@@ -10,33 +10,33 @@ use lateralis_ring::{AreaHeaderError, GeometryError};
 
 use crate::pattern::PatternError;
 
-/// Why something could not be recorded, recovered or controlled.
+/// A failure to record, recover or control.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused something about a file.
+    /// An operation on a file failed.
     File {
-        /// What was tried, lower case.
+        /// The attempted action, lower case.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What it said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// The operating system refused something else.
+    /// Another system operation failed.
     System {
-        /// What was tried, lower case.
+        /// The attempted action, lower case.
         action: &'static str,
-        /// What it said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// The output directory has something in it.
+    /// The output directory is not empty.
     OutputExists(PathBuf),
-    /// The directory of the recording is another user's.
+    /// The directory of the recording belongs to another user.
     OutputOfAnother {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// Whose.
+        /// User id of its owner.
         owner: u32,
     },
     /// The directory of areas belongs to another user, or others can write it.
@@ -50,130 +50,130 @@ pub enum Error {
     Launch {
         /// Its first word.
         command: String,
-        /// What the operating system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// There is no command to launch.
     NoCommand,
-    /// No area belongs to this process or name.
+    /// No area matches this process or name.
     NotTraceable {
-        /// As asked for.
+        /// The target as given.
         target: String,
-        /// Where areas were looked for.
+        /// Directory that was searched for areas.
         area_dir: PathBuf,
     },
-    /// Several areas could be meant.
+    /// Several areas match.
     Ambiguous {
-        /// As asked for.
+        /// The target as given.
         target: String,
         /// The candidates' process ids.
         pids: Vec<u32>,
     },
-    /// The file is not an area, or one of another version.
+    /// The file is not an area, or has another version.
     Area {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         cause: AreaHeaderError,
     },
-    /// The area's rings cannot be used or made.
+    /// The area's rings cannot be used or created.
     Rings {
-        /// Which area.
+        /// The area.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         cause: GeometryError,
     },
     /// Not enough memory or space for the rings.
     NoSpaceForRings {
-        /// Which area.
+        /// The area.
         path: PathBuf,
-        /// How much was asked for.
+        /// Number of bytes requested.
         bytes: u64,
     },
-    /// Another recorder has this program.
+    /// Another recorder is recording this program.
     AlreadyRecorded {
-        /// Which area.
+        /// The area.
         path: PathBuf,
-        /// By whom.
+        /// Process id of that recorder.
         recorder_pid: u32,
     },
     /// The program is not being recorded.
     NotRecorded {
-        /// As asked for.
+        /// The target as given.
         target: String,
     },
-    /// The recorder does not answer.
+    /// The recorder does not respond.
     NoAnswer {
-        /// Which.
+        /// Its process id.
         recorder_pid: u32,
     },
-    /// The recorder refused.
+    /// The recorder rejected the request.
     Refused(String),
-    /// A source cannot look at a program: its own sentence.
+    /// A source cannot examine a program; contains the source's message.
     Source(String),
     /// A pattern is malformed.
     Pattern(PatternError),
     /// A trigger names an event that no schema has.
     NoSuchEvent(String),
-    /// Nothing that could be recovered is in the file.
+    /// The file contains nothing recoverable.
     NothingToRecover(PathBuf),
-    /// What begins like the area of a program without an operating system cannot be read.
+    /// The area of a program without an operating system is damaged.
     SmallArea {
-        /// In which file.
+        /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// Offset of the area in it.
         offset: u64,
-        /// Why.
+        /// The reason.
         cause: SmallAreaError,
     },
-    /// None of its events can be named.
+    /// The file contains no schema text for its events.
     NoSchemaText {
-        /// In which file.
+        /// The file.
         path: PathBuf,
         /// What is missing, and what to do.
         reason: String,
     },
-    /// A file with schemas or a program was given that is none.
+    /// A given file is neither a schema nor a program.
     NotAProgram(PathBuf),
-    /// There is no network interface of that name.
+    /// There is no network interface of this name.
     NoSuchInterface {
-        /// As asked for.
+        /// The name as given.
         name: String,
-        /// Those there are.
+        /// Names of the existing interfaces.
         known: Vec<String>,
     },
-    /// An address cannot be listened on, or not be reached.
+    /// Listening on or connecting to an address failed.
     Address {
-        /// What was tried, lower case.
+        /// The attempted action, lower case.
         action: &'static str,
-        /// Which.
+        /// The address.
         address: String,
-        /// What the operating system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// Others could reach the address, and there is no token, or a short one.
+    /// The address is reachable from other machines, and the token is missing or too short.
     NeedsToken(String),
-    /// The address is not of this machine, and nothing says how to know who answers there.
+    /// The address is on another machine, and no option specifies how to authenticate it.
     NeedsTrust(String),
-    /// The peer of a live stream refuses, sends none, or sends another recording.
+    /// The peer of a live stream refuses, sends nothing, or sends another recording.
     Live {
-        /// Which.
+        /// Its address.
         address: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A serial line cannot be opened, or nothing comes over it that can be read.
+    /// A serial line cannot be opened, or no valid data arrives on it.
     Line {
-        /// Which.
+        /// The line.
         place: String,
-        /// What the operating system said, or what is missing.
+        /// Error of the operating system, or a description of what is missing.
         cause: io::Error,
     },
-    /// A program's clock cannot be joined with the others'.
+    /// A program's clock cannot be related to the others'.
     Clock {
-        /// Which area.
+        /// The area.
         path: PathBuf,
-        /// Its clock kind, as found.
+        /// Its clock kind.
         clock_kind: u32,
     },
 }
@@ -183,7 +183,7 @@ impl Error {
         Error::File { action, path: path.into(), cause }
     }
 
-    /// What a person can do about it; empty if the message says it all.
+    /// What the user can do about it; empty if the message is sufficient.
     pub fn advice(&self) -> String {
         match self {
             Error::File { cause, .. } | Error::System { cause, .. } => match cause.kind() {

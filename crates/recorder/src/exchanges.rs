@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which readings of two counters are kept, of a recording that is received for as long as one likes.
+//! Selects the clock readings to keep from a recording that is received for an unlimited time.
 
 use serde::{Deserialize, Serialize};
 
-/// Most that are kept.
+/// Maximum number of readings kept.
 const KEPT_MAX: usize = 512;
 
 /// Readings of two counters, taken while a recording was received.
@@ -11,39 +11,39 @@ const KEPT_MAX: usize = 512;
 pub struct Exchanges {
     /// Name of the server's counter in its trace.
     pub their_clock: String,
-    /// Name that this machine's has in traces.
+    /// Name of this machine's counter in traces.
     pub our_clock: String,
-    /// Its UUID in traces, hexadecimal: which boot of which machine.
+    /// Its UUID in traces, hexadecimal: identifies the boot of a machine.
     pub our_clock_uuid: Option<String>,
     /// Its ticks per second.
     pub our_frequency_hz: u64,
-    /// UTC of its tick 0 by this machine: seconds since 1970.
+    /// UTC of its tick 0 on this machine: seconds since 1970.
     pub our_offset_s: i64,
-    /// Ticks on top of it.
+    /// Additional ticks.
     pub our_offset_ticks: u64,
-    /// How many were made; the best of them are listed.
+    /// Number of readings made; the best of them are listed.
     pub made: u64,
-    /// Ticks: ours asked, theirs received, theirs sent, ours answered. In the order of time, at
-    /// most 512: each the one with the shortest way of as many.
+    /// Ticks: ours at the request, theirs at its receipt, theirs at the response, ours at its receipt. In the
+    /// order of time, at most 512: each the one with the shortest round trip of a group of equal size.
     pub listed: Vec<[u64; 4]>,
 }
 
-/// Readings of both counters, and how far they may be from telling one moment.
+/// A reading of both counters, and its error bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// Ours asked, theirs received, theirs sent, ours answered.
+    /// Ours at the request, theirs at its receipt, theirs at the response, ours at its receipt.
     pub ticks: [u64; 4],
-    /// Half of the way there and back.
+    /// Half of the round trip.
     pub error_ns: u64,
 }
 
-/// The best of as many readings each, all along the time.
+/// The best reading of each of many groups of equal size, over the whole time.
 ///
 /// Memory: 512 readings.
 #[derive(Debug, Clone)]
 pub struct Readings {
     kept: Vec<Reading>,
-    /// Each of `kept` stands for so many; the last one for `in_last`.
+    /// Each of `kept` represents a group of this size; the last one a group of `in_last`.
     each: u64,
     in_last: u64,
     made: u64,
@@ -60,7 +60,7 @@ fn better(a: Reading, b: Reading) -> Reading {
 }
 
 impl Readings {
-    /// Goes on where others ended: what was kept of `made`.
+    /// Continues from readings `kept` of `made` ones.
     #[must_use]
     pub fn after(kept: Vec<Reading>, made: u64) -> Self {
         let mut readings = Self::default();
@@ -68,7 +68,7 @@ impl Readings {
         Self { made: made.max(readings.made), ..readings }
     }
 
-    /// One more.
+    /// Adds a reading.
     pub fn add(&mut self, reading: Reading) {
         self.made = self.made.saturating_add(1);
         if let Some(last) = self.kept.last_mut().filter(|_| self.in_last < self.each) {
@@ -86,13 +86,13 @@ impl Readings {
         self.in_last = 1;
     }
 
-    /// Those that are kept, in the order in which they were made.
+    /// The kept readings, in the order in which they were made.
     #[must_use]
     pub fn kept(&self) -> &[Reading] {
         &self.kept
     }
 
-    /// How many were made.
+    /// Number of readings made.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.made
@@ -107,7 +107,7 @@ mod tests {
     fn the_best_are_kept_all_along() {
         let mut readings = Readings::default();
         for n in 0..100_000u64 {
-            // One of a hundred is quick.
+            // One of a hundred has a short round trip.
             let error_ns = if n % 100 == 42 { 10 } else { 1000 + n % 7 };
             readings.add(Reading { ticks: [n, n, n, n], error_ns });
             assert!(readings.kept().len() <= KEPT_MAX);

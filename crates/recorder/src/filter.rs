@@ -6,7 +6,7 @@
 //! parse    the text: `or`, `and`, `not`, parentheses, FIELD [& MASK] COMPARISON VALUE
 //! compile  for an event of a schema: steps, each of which compares one field
 //! exact    a single value, for events that start and stop a recording
-//! evaluate the same steps on a record that was read
+//! evaluate applies the steps to a record that was read
 //! ```
 
 mod compile;
@@ -19,40 +19,40 @@ pub use evaluate::passes;
 
 use std::fmt;
 
-/// A filter as it was asked for.
+/// A filter as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     /// `SUBSYSTEM:EVENT`, exact.
     pub event: String,
     /// The condition as written.
     pub text: String,
-    /// What it says.
+    /// The parsed condition.
     pub condition: Expression,
 }
 
 /// A condition on the fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
-    /// One field against a value.
+    /// Compares a field with a value.
     Compare {
         /// Name of the field.
         field: String,
-        /// Bits of it that count; `None`: all.
+        /// Bits of the field that are compared; `None`: all.
         mask: Option<u64>,
-        /// How.
+        /// The comparison.
         comparison: Comparison,
-        /// With what.
+        /// The value.
         value: Value,
     },
-    /// Both.
+    /// Both must hold.
     And(Box<Expression>, Box<Expression>),
-    /// One of both.
+    /// At least one must hold.
     Or(Box<Expression>, Box<Expression>),
-    /// The contrary.
+    /// Must not hold.
     Not(Box<Expression>),
 }
 
-/// How a field is compared.
+/// A comparison of a field with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Comparison {
@@ -64,7 +64,7 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// What a field is compared with.
+/// A value that a field is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// A number.
@@ -73,10 +73,10 @@ pub enum Value {
     Label(String),
 }
 
-/// Why a filter cannot be used.
+/// An invalid filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// The filter as given, or its part.
+    /// The filter as given, or the invalid part.
     pub filter: String,
     /// What is wrong.
     pub what: String,

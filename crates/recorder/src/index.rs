@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packet index beside each stream file, in LTTng's format 1.1: all numbers big-endian,
+//! The packet index of each stream file, in LTTng's format 1.1: all numbers big-endian,
 //! sizes in bits [trace-layout, formats of `ctf/index`].
 
 use lateralis_ring::PacketHeader;
@@ -22,30 +22,30 @@ pub const FILE_HEADER: [u8; 16] = {
 /// Bytes of an entry: nine words.
 pub const ENTRY_BYTES: usize = 72;
 
-/// What the index says about a packet.
+/// The index entry of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IndexEntry {
-    /// Where the packet begins in the stream file, in bytes.
+    /// Offset of the packet in the stream file, in bytes.
     pub offset_bytes: u64,
-    /// Bits of the packet.
+    /// Size of the packet in bits.
     pub packet_bits: u64,
-    /// Bits of its content.
+    /// Size of its content in bits.
     pub content_bits: u64,
-    /// Clock.
+    /// Clock at the start.
     pub timestamp_begin: u64,
-    /// Clock.
+    /// Clock at the end.
     pub timestamp_end: u64,
-    /// Lost so far, all causes.
+    /// Events lost so far, of all causes.
     pub events_discarded: u64,
     /// Stream class.
     pub stream_id: u64,
-    /// Ring.
+    /// Ring number.
     pub stream_instance_id: u64,
-    /// Number of the packet.
+    /// Sequence number of the packet.
     pub sequence: u64,
 }
 
-/// Of a packet that begins its file.
+/// Entry of a packet at the start of its file.
 impl From<&PacketHeader> for IndexEntry {
     fn from(header: &PacketHeader) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl From<&PacketHeader> for IndexEntry {
 }
 
 impl IndexEntry {
-    /// The entry as it stands in the file.
+    /// The entry in the format of the file.
     pub fn encode(&self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
         let words = [

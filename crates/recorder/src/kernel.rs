@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of the Linux kernel as records of ours: what tracefs says and gives is text and pages,
-//! what comes out are schemas and records. Nothing here touches the system.
+//! Events of the Linux kernel as records: converts the text and pages of tracefs to
+//! schemas and records. Nothing here makes system calls.
 //!
 //! ```text
 //! events/*/*/format ──▶ format ─▶ layout: schema, and how to copy each record into it
 //! per_cpu/cpuN/trace_pipe_raw ──▶ pages ──▶ transcode ──▶ records, losses
-//! buffers of perf_event_open ──▶ perf ──▶ transcode; chosen: of whose events
+//! buffers of perf_event_open ──▶ perf ──▶ transcode; chosen: the selected threads
 //!                       stack_samples: samples of call stacks, mappings, names
-//! who belongs to which process ──▶ tasks
-//! a program's file, a name ──▶ probe: what the kernel is to define
+//! threads and their processes ──▶ tasks
+//! a program's file, a name ──▶ probe: the definition for the kernel
 //! ```
 //!
-//! Names are the kernel's, so that what is known of its events holds here too: subsystem `sched`,
-//! event `sched_switch`, its fields. Left out are the number of the system call, which the name of
-//! the event says, and fields behind the sixteenth.
+//! Names are the kernel's, so that analyses of its events apply here too: subsystem `sched`,
+//! event `sched_switch`, its fields. Left out are the number of the system call, which is in the name of
+//! the event, and fields after the sixteenth.
 
 pub mod choice;
 pub mod chosen;
@@ -37,7 +37,7 @@ pub use transcode::Transcoder;
 
 use lateralis_model::{KERNEL_SCOPE, SCOPE_MACHINE, SCOPE_PROGRAMS};
 
-/// What readers must know of a source of the kernel's events beside its records.
+/// Environment fields that describe a source of kernel events to readers.
 pub(crate) fn environment(whole_machine: bool) -> Vec<(String, String)> {
     let scope = if whole_machine { SCOPE_MACHINE } else { SCOPE_PROGRAMS };
     vec![(KERNEL_SCOPE.to_owned(), scope.to_owned())]

@@ -3,23 +3,23 @@
 //! directory with a CTF trace and `report.json` (`spec/trace-layout.md`).
 //!
 //! ```text
-//! pattern  which events        walk     record to record     classes  ids ↔ stream classes
-//! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
+//! pattern  selects events          walk     record by record     classes  ids ↔ stream classes
+//! stream   chunks → packets        clock    ticks → UTC          metadata, index, report: the files
 //! keep     the newest packets, and windows of time cut out of them
-//! action   what is done when a condition fires
-//! condition  what fires: span(request) > 5ms, judged on packets in the order of time
+//! action   actions of a condition that fires
+//! condition  span(request) > 5ms, evaluated on packets in the order of time
 //! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
-//! filter   which of an event's records, by its fields: evaluated in the program
-//! policy   which programs and threads, and what of each
-//! sieve    what is left out of a ring when it is read: filters, threads
-//! small    what a program without an operating system left in its memory
-//! source   where events come from besides programs: capture, packets of interfaces
-//! linux    everything that touches the system: areas, processes, files, clocks, signals
+//! filter   selects an event's records by its fields: evaluated in the program
+//! policy   selects programs and threads, and events of each
+//! sieve    drops records while a ring is read: filters, threads
+//! small    memory of a program without an operating system
+//! source   sources of events besides programs: capture, packets of interfaces
+//! linux    everything that uses the operating system: areas, processes, files, clocks, signals
 //! ```
 //!
 //! Outside of [`linux`] there is no I/O and no clock: bytes and times are arguments.
 //!
-//! The way of a recording: [`linux::Session::new`], then [`linux::Session::launch`] or
+//! A recording is made by [`linux::Session::new`], then [`linux::Session::launch`] or
 //! [`linux::Session::attach`], then [`linux::Session::run`], which returns a
 //! [`linux::Summary`].
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The trace's metadata text, from the stream classes and the clock as they are known now.
+//! The trace's metadata text, from the current stream classes and clock.
 
 use lateralis_pleco::ctf::{
     ByteOrder, ClockDescription, EnvValue, RingKind as PlecoRingKind, StreamClass,
@@ -32,7 +32,7 @@ pub fn clock_identifier(kind: ClockKind) -> &'static str {
 }
 
 /// Writes the metadata of a trace. `clock_uuid` is that of the boot whose counter it is, as
-/// LTTng has it: with the name it tells whether two traces have one clock.
+/// in LTTng: together with the name it shows whether two traces have the same clock.
 /// Cost: proportional to the schemas' text.
 pub fn metadata(
     uuid: [u8; 16],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What to record and how.
+//! Options of a recording.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,55 +13,55 @@ use crate::filter::Filter;
 use crate::pattern::Patterns;
 use crate::policy::Policies;
 
-/// Which metadata text describes the streams.
+/// Version of the metadata text that describes the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CtfVersion {
-    /// CTF 1.8: every installed reader opens it.
+    /// CTF 1.8, which every installed reader supports.
     #[default]
     Ctf1,
     /// CTF 2.
     Ctf2,
 }
 
-/// An event, and perhaps a value.
+/// An event, optionally with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventMatch {
     /// `SUBSYSTEM:EVENT`, exact.
     pub event: String,
-    /// Which values it must have.
+    /// The values that match.
     pub value: MatchValue,
 }
 
-/// Which values an event must have to be the one that is meant.
+/// Values of an event that match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MatchValue {
     /// Any.
     Any,
     /// Value and mask of the first 8 payload bytes; missing bytes are zero.
     Word(u64, u64),
-    /// A field that lies in them has this value.
+    /// A field within them has this value.
     Field(Filter),
 }
 
-/// When recording starts and stops by itself [ring-abi §7].
+/// Automatic start and stop of the recording [ring-abi §7].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TriggerOptions {
-    /// Nothing is recorded before this event; `None`: at once.
+    /// Nothing is recorded before this event; `None`: starts at once.
     pub start: Option<EventMatch>,
     /// Nothing is recorded after this event.
     pub stop: Option<EventMatch>,
-    /// Nothing is recorded later than this after the start.
+    /// Maximum time after the start.
     pub duration: Option<Duration>,
-    /// No more events than this, the start event included.
+    /// Maximum number of events, including the start event.
     pub count: Option<u64>,
 }
 
-/// Where a live stream goes.
+/// Destination of a live stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveAddress {
     /// `HOST:PORT` that clients connect to.
     Tcp(String),
-    /// Standard output; what the command writes there goes to standard error instead.
+    /// Standard output; the command's own output goes to standard error instead.
     StandardOutput,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Debug for Fingerprint {
 impl FromStr for Fingerprint {
     type Err = String;
 
-    /// 64 hexadecimal digits, perhaps with colons between bytes, as openssl writes them.
+    /// 64 hexadecimal digits, optionally with colons between bytes, as written by openssl.
     fn from_str(text: &str) -> Result<Fingerprint, String> {
         let digits: Vec<u8> = text
             .chars()
@@ -103,145 +103,145 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// Who a server of a live stream is, to clients inside TLS.
+/// TLS identity of a server of a live stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsIdentity {
-    /// A certificate made for this recording; clients are told its fingerprint.
+    /// A certificate generated for this recording; clients get its fingerprint.
     Generated,
     /// PEM files.
     Files {
-        /// The certificate, and those that it was signed with.
+        /// The certificate, and its chain.
         certificate: PathBuf,
         /// Its private key.
         key: PathBuf,
     },
 }
 
-/// How a client knows a server of a live stream.
+/// How a client verifies a server of a live stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsTrust {
-    /// It has this certificate.
+    /// The server has this certificate.
     Fingerprint(Fingerprint),
-    /// Its certificate is of its name, and signed by one of this PEM file.
+    /// The certificate matches the server's name, and is signed by an authority of this PEM file.
     Authorities(PathBuf),
 }
 
-/// A recording that can be followed while it is made (`spec/live.md`).
+/// A recording that can be followed in progress (`spec/live.md`).
 #[derive(Debug, Clone)]
 pub struct LiveOptions {
-    /// Where to; `None`: only for followers in this process.
+    /// Address; `None`: only for followers in this process.
     pub address: Option<LiveAddress>,
-    /// What clients must know. Needed where the address is not of this machine alone.
+    /// Token that clients must send. Required if the address is reachable from other machines.
     pub token: Option<String>,
-    /// Encrypt. An address that is not of this machine alone always is: [`TlsIdentity::Generated`].
+    /// Encryption. Always used for an address reachable from other machines: [`TlsIdentity::Generated`].
     pub tls: Option<TlsIdentity>,
-    /// Bytes of packets kept for clients. One that falls further behind loses packets.
+    /// Bytes of packets kept for clients. A client that lags more loses packets.
     pub window_bytes: u64,
-    /// Longest time that clients have at the end to take what is left.
+    /// Maximum time at the end for clients to read the remaining packets.
     pub linger: Duration,
 }
 
 impl LiveOptions {
-    /// To `address`, without a token, 64 MiB, 5 s.
+    /// Defaults for `address`: without a token, 64 MiB, 5 s.
     pub fn new(address: Option<LiveAddress>) -> LiveOptions {
         let linger = Duration::from_secs(5);
         LiveOptions { address, token: None, tls: None, window_bytes: 64 << 20, linger }
     }
 }
 
-/// Windows of time that are kept because a condition fired; everything else is forgotten.
+/// Saves windows of time around the firings of conditions; everything else is dropped.
 #[derive(Debug, Clone)]
 pub struct KeepOptions {
-    /// Time before the moment at which one fired.
+    /// Time before a firing.
     pub before: Duration,
-    /// And behind it.
+    /// Time after it.
     pub after: Duration,
-    /// Most windows on disk.
+    /// Maximum number of windows on disk.
     pub windows_max: u64,
-    /// Most bytes of stream files on disk, all windows together.
+    /// Maximum size of stream files on disk in bytes, all windows together.
     pub disk_bytes_max: u64,
-    /// Most bytes of packets in memory.
+    /// Maximum size of packets in memory in bytes.
     pub memory_bytes_max: u64,
-    /// Where there is no room for another window: keep the first ones, not the last.
+    /// If there is no room for another window: keep the first ones, not the last.
     pub keeps_first: bool,
-    /// Everything else is forgotten, and each condition keeps a window. Else all is recorded, and
-    /// windows are kept besides, by conditions whose actions say so.
+    /// Everything else is dropped, and each condition saves a window. Otherwise all is recorded, and
+    /// windows are saved in addition, by conditions with that action.
     pub is_alone: bool,
 }
 
-/// A recording in pieces, each a whole recording of its own; it may go on for ever.
+/// A recording in chunks, each a complete recording of its own, for an unlimited time.
 #[derive(Debug, Clone, Default)]
 pub struct ChunkOptions {
-    /// A chunk with so many bytes of stream files is followed by the next.
+    /// Maximum size of stream files of a chunk in bytes.
     pub bytes: Option<u64>,
-    /// One that is so long is, too.
+    /// Maximum duration of a chunk.
     pub time: Option<Duration>,
-    /// Of more the oldest are removed.
+    /// Maximum number of chunks; the oldest ones are removed.
     pub chunks_max: Option<u64>,
 }
 
-/// Everything that can be chosen about a recording.
+/// Options of a recording.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
-    /// Directory to be made; it must not exist, or be empty.
+    /// Directory to be created; it must not exist, or be empty.
     pub output: PathBuf,
-    /// Where areas live; `None`: `LATERALIS_DIR`, else the user's default.
+    /// Directory of areas; `None`: `LATERALIS_DIR`, else the user's default.
     pub area_dir: Option<PathBuf>,
-    /// Bytes of a ring.
+    /// Size of a ring in bytes.
     pub buffer_bytes: u64,
-    /// Bytes of a packet.
+    /// Size of a packet in bytes.
     pub packet_bytes: u64,
-    /// Bytes of all rings of one area together.
+    /// Maximum size of all rings of one area together, in bytes.
     pub cap_bytes: u64,
-    /// What happens when all packets of a ring are full. In overwrite mode the rings are read
-    /// when the recording ends, not before: the newest events win.
+    /// Behaviour when all packets of a ring are full. In overwrite mode the rings are read
+    /// only at the end of the recording: the newest events are kept.
     pub mode: RingMode,
     /// Events to record.
     pub enable: Patterns,
-    /// Events that are recorded only if their fields say so; one filter for an event at most.
+    /// Events that are recorded only if their fields match; at most one filter per event.
     pub filters: Vec<Filter>,
-    /// Which programs are recorded, and what of each differs from all this; `None`: all of the
+    /// Selection of programs, with different options for each; `None`: all programs of the
     /// command, or those attached to, alike.
     pub policies: Option<Policies>,
     /// Start and stop conditions.
     pub trigger: Option<TriggerOptions>,
-    /// Metadata text.
+    /// Version of the metadata text.
     pub ctf_version: CtfVersion,
-    /// Longest time between two looks at the rings.
+    /// Maximum time between two polls of the rings.
     pub drain_period: Duration,
     /// Time after which events of open packets are written too.
     pub flush_period: Duration,
     /// Time between two progress reports.
     pub progress_period: Duration,
-    /// Most bytes of stream files; then the recording ends.
+    /// Maximum size of stream files in bytes; then the recording ends.
     pub max_disk_bytes: Option<u64>,
-    /// Longest recording.
+    /// Maximum duration.
     pub duration: Option<Duration>,
-    /// End only when all processes of the session have ended, not already with the command.
+    /// End only when all processes of the session have ended, instead of with the command.
     pub follow: bool,
     /// One area with one set of rings for all programs of the command, instead of one for each.
-    /// A program that cannot use it makes one of its own. Only for [`launch`].
+    /// A program that cannot use it creates one of its own. Only for [`launch`].
     ///
     /// [`launch`]: crate::linux::Session::launch
     pub shared: bool,
-    /// Clients get what the directory gets.
+    /// Serves the recording to live clients.
     pub live: Option<LiveOptions>,
     /// Keep stream files. Without them only live clients get packets.
     pub keep_streams: bool,
-    /// Windows of time are kept, each a recording of its own in the directory.
+    /// Saves windows of time, each a recording of its own in the directory.
     pub keep: Option<KeepOptions>,
-    /// Conditions, and what is done when they fire.
+    /// Conditions, and their actions.
     pub rules: Vec<Rule>,
-    /// Longest time that a command may take which is run when a condition fires.
+    /// Time limit of a command that is run when a condition fires.
     pub command_time_max: Duration,
-    /// The recording is made in pieces.
+    /// Makes the recording in chunks.
     pub chunks: Option<ChunkOptions>,
 }
-/// Bytes of a ring where the user does not say how many.
+/// Default size of a ring in bytes.
 pub(crate) const DEFAULT_BUFFER_BYTES: u64 = 4 << 20;
 
-/// Whether rings of this size begin with a part of their memory. Larger ones were asked for, by a user
-/// who knows of bursts: they are there before the first of them, however busy the recorder is.
+/// Whether rings of this size start with a part of their memory. Larger ones are requested by users
+/// who expect bursts: they are complete before the first burst, however busy the recorder is.
 pub(crate) fn rings_grow(buffer_bytes: u64) -> bool {
     buffer_bytes <= DEFAULT_BUFFER_BYTES
 }
@@ -287,21 +287,21 @@ impl RecordOptions {
     }
 }
 
-/// How a recording is going.
+/// Progress of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// Events of schemas written so far; exact.
+    /// Number of events of schemas written so far; exact.
     pub events: u64,
-    /// Of them per second, since the last report.
+    /// Events per second since the last report.
     pub events_per_s: f64,
-    /// Bytes of stream files so far.
+    /// Size of stream files so far in bytes.
     pub bytes: u64,
-    /// Lost events so far, all causes; exact as of the last look at the rings.
+    /// Number of lost events so far, of all causes; exact as of the last poll of the rings.
     pub lost: u64,
-    /// Processes seen so far.
+    /// Number of processes seen so far.
     pub processes: u64,
-    /// The tracing is stopped for now.
+    /// Tracing is paused.
     pub paused: bool,
 }

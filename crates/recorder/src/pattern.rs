@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which events are meant: lists of patterns [ring-abi §8].
+//! Selection of events: lists of patterns [ring-abi §8].
 //!
-//! A pattern is `SUBSYSTEM:EVENT` with `*` and `?`, or `SUBSYSTEM` alone; `!` in front excludes;
-//! of a list, the last pattern that matches decides. The tracer applies the same rules to
+//! A pattern is `SUBSYSTEM:EVENT` with `*` and `?`, or `SUBSYSTEM` alone; a leading `!` excludes;
+//! the last matching pattern of a list decides. The tracer applies the same rules to
 //! schemas that register later, from the text in the area's header.
 
 use std::fmt;
@@ -20,7 +20,7 @@ struct Pattern {
     event: Option<String>,
 }
 
-/// Why a pattern is refused.
+/// A rejected pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError {
     /// The pattern as given.
@@ -41,7 +41,7 @@ impl fmt::Display for PatternError {
 impl std::error::Error for PatternError {}
 
 impl Patterns {
-    /// Everything.
+    /// Matches everything.
     pub fn all() -> Patterns {
         Patterns {
             items: vec![Pattern { excludes: false, subsystem: "*".to_owned(), event: None }],
@@ -75,13 +75,13 @@ impl Patterns {
         Ok(Patterns { items })
     }
 
-    /// Adds the patterns of `other` behind these.
+    /// Appends the patterns of `other`.
     pub fn extend(&mut self, other: &Patterns) {
         self.items.extend(other.items.iter().cloned());
     }
 
-    /// A list that means at least what each of `lists` means: exactly so where there is one; else
-    /// without what is excluded, but for what all exclude at their end.
+    /// A list that matches at least the events of each of `lists`: exactly those of a single one; otherwise
+    /// without exclusions, except those at the end of all lists.
     #[must_use]
     pub fn any_of(lists: &[&Patterns]) -> Patterns {
         let Some((first, others)) = lists.split_first() else { return Patterns::default() };
@@ -105,7 +105,7 @@ impl Patterns {
         Patterns { items }
     }
 
-    /// The patterns that match none of these events (names of their subsystem and of themselves), and
+    /// The patterns that match none of these events (subsystem and event names), and
     /// whether they exclude.
     #[must_use]
     pub fn unused(&self, events: &[(&str, &str)]) -> Vec<(bool, String)> {
@@ -122,7 +122,7 @@ impl Patterns {
         unused
     }
 
-    /// How many patterns there are.
+    /// Number of patterns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
@@ -137,13 +137,13 @@ impl Patterns {
         })
     }
 
-    /// Whether the list means nothing at all.
+    /// Whether the list contains no pattern.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Whether the event is meant: `Some(false)` when it is excluded, `None` when no pattern
-    /// says anything about it.
+    /// Whether the event is selected: `Some(false)` if it is excluded, `None` if no pattern
+    /// matches.
     pub fn decide(&self, subsystem: &str, event: &str) -> Option<bool> {
         self.items
             .iter()
@@ -180,7 +180,7 @@ impl fmt::Display for Patterns {
     }
 }
 
-/// `*` any text, `?` any byte. Cost: O(pattern × text) at worst, no recursion.
+/// `*` matches any text, `?` any byte. Cost: O(pattern × text) at worst, no recursion.
 pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;

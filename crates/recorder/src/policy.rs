@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which programs are recorded and how: an ordered list of policies, of which the first that
+//! Selection of programs and their recording options: an ordered list of policies, of which the first that
 //! matches a process decides (`docs/guides/policies.md`).
 //!
 //! ```text
-//! read        the TOML text          diagnostic  what is wrong with it, and where
+//! read        the TOML text          diagnostic  errors in it, with their positions
 //! request     the text for tracers   genode      Genode's configuration as TOML
-//! wanted      what several policies about one program come to
-//! shared      what of that cannot be          overlap     whether two can be about one
+//! wanted      the combined plan of several policies for one program
+//! shared      combinations that are impossible    overlap     whether two policies can match one program
 //! ```
 
 mod diagnostic;
@@ -31,14 +31,14 @@ use lateralis_ring::RingMode;
 use crate::filter::Filter;
 use crate::pattern::{PatternError, Patterns, glob};
 
-/// Parts of the library that `with` loads into programs nobody instrumented: subsystems of
+/// Parts of the library that `with` loads into uninstrumented programs: subsystems of
 /// `tracer/preload/preload.pleco`.
 pub const PARTS: [&str; 4] = ["mutex", "malloc", "io", "thread"];
 
-/// What of a process a condition looks at.
+/// The property of a process that a condition compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
-    /// The program's file name; its whole path if the condition has a `/` in it.
+    /// The program's file name, or its whole path if the condition contains a `/`.
     Program,
     /// Its command line, words joined by blanks.
     Command,
@@ -46,87 +46,87 @@ pub enum Property {
     Label,
     /// Path of its control group.
     Cgroup,
-    /// Name or number of its user.
+    /// Name or id of its user.
     User,
 }
 
 /// How a condition compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// The same text.
+    /// Equal texts.
     Exact,
-    /// Begins with it.
+    /// The text starts with the value.
     Prefix,
-    /// Ends with it.
+    /// The text ends with the value.
     Suffix,
-    /// `*` any text, `?` any byte.
+    /// `*` matches any text, `?` any byte.
     Pattern,
 }
 
 /// One condition on a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// What is compared.
+    /// The compared property.
     pub property: Property,
-    /// How.
+    /// The comparison.
     pub how: How,
-    /// With what.
+    /// The value.
     pub value: String,
 }
 
 /// One condition on a thread of the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadCondition {
-    /// How its name is compared.
+    /// The comparison of its name.
     pub how: How,
-    /// With what.
+    /// The value.
     pub value: String,
 }
 
-/// What is known of a process.
+/// Facts about a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// Path of the program.
     pub program: String,
-    /// Its words joined by blanks.
+    /// Its command line, words joined by blanks.
     pub command: String,
     /// See [`Property::Label`].
     pub label: String,
     /// Path of its control group; empty if unknown.
     pub cgroup: String,
-    /// Its user.
+    /// Its user id.
     pub uid: u32,
     /// The user's name; empty if it has none.
     pub user: String,
 }
 
-/// What is recorded of a process, and into which memory. `None`: as the whole recording has it.
+/// Events and ring options for a process. `None`: as for the whole recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choice {
     /// Events.
     pub enable: Patterns,
-    /// Which of them, by their fields.
+    /// Filters on their fields.
     pub filters: Vec<Filter>,
-    /// Bytes of a ring.
+    /// Size of a ring in bytes.
     pub buffer_bytes: Option<u64>,
-    /// Bytes of a packet.
+    /// Size of a packet in bytes.
     pub packet_bytes: Option<u64>,
-    /// What happens when a ring is full.
+    /// Behaviour when a ring is full.
     pub mode: Option<RingMode>,
-    /// A recording of its own for what it matches.
+    /// A separate recording for the programs it matches.
     pub output: Option<PathBuf>,
-    /// Where clients can follow that recording.
+    /// Address for live clients of that recording.
     pub live: Option<String>,
 }
 
-/// Conditions, all of which must hold, and what follows.
+/// Conditions, all of which must hold, and their effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// For people.
+    /// A name for users.
     pub name: String,
-    /// All must hold; none: every process.
+    /// All must hold; empty: every process.
     pub conditions: Vec<Condition>,
-    /// Which threads of such a process; none: every one.
+    /// Threads of such a process; empty: every one.
     pub threads: Vec<ThreadCondition>,
     /// `None`: not recorded.
     pub choice: Option<Choice>,
@@ -135,9 +135,9 @@ pub struct Policy {
 /// An ordered list of policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policies {
-    /// The first that matches decides.
+    /// The first one that matches decides.
     pub list: Vec<Policy>,
-    /// [`PARTS`] that any of them wants loaded.
+    /// [`PARTS`] that any of them requires.
     pub with: Vec<&'static str>,
 }
 
@@ -179,7 +179,7 @@ impl ThreadCondition {
     }
 }
 
-/// The part of a program's path that a condition is compared with.
+/// The part of a program's path that a condition compares.
 fn program_name<'a>(path: &'a str, value: &str) -> &'a str {
     if value.contains('/') { path } else { path.rsplit('/').next().unwrap_or(path) }
 }
@@ -204,13 +204,13 @@ impl Policies {
         Policies { list: names.iter().map(policy).collect(), with: Vec::new() }
     }
 
-    /// The first policy that matches, and its number.
+    /// The first matching policy, and its number.
     pub fn decide(&self, facts: &Facts) -> Option<(usize, &Policy)> {
         self.about(facts).next()
     }
 
-    /// All policies about a process, in order, with their numbers: of those that are about some of its
-    /// threads several, the last of them about all others.
+    /// All policies that apply to a process, in order, with their numbers: several if they are for some of
+    /// its threads; the last of them is for all others.
     pub fn about(&self, facts: &Facts) -> impl Iterator<Item = (usize, &Policy)> {
         let matches = |policy: &Policy| policy.conditions.iter().all(|one| one.holds(facts));
         let mut is_over = false;
@@ -222,17 +222,17 @@ impl Policies {
         })
     }
 
-    /// What is wanted of a process; `None`: nothing.
+    /// The plan for a process; `None`: not recorded.
     pub fn wanted(&self, facts: &Facts) -> Option<Wanted> {
         wanted::wanted(&self.about(facts).map(|(_, policy)| policy).collect::<Vec<_>>())
     }
 }
 
-/// The events to record. Nothing named: all of the program's own. `with`: the parts of the
-/// library that are wanted too, if the library is loaded: all of them, unless `enable` is about events
-/// of the library; then it says which.
+/// The events to record. If `enable` is empty: all of the program's own. `with`: the parts of the
+/// library that are also recorded, if the library is loaded: all of their events, unless `enable` contains
+/// events of the library; then only those.
 ///
-/// Errors: what is no pattern.
+/// Errors: an invalid pattern.
 pub fn patterns(
     enable: &[String],
     disable: &[String],
@@ -247,14 +247,14 @@ pub fn patterns(
         if enable.is_empty() {
             list.push("*".into());
         }
-        // A part that nobody asked for is not meant by `*`.
+        // `*` does not include parts that were not requested.
         let is_other = |with: &[&str], part: &str| {
             !with.contains(&part) && !named.iter().any(|name| name == part)
         };
         let others =
             |with: &[&str]| PARTS.into_iter().filter(|part| is_other(with, part)).collect();
         let others: Vec<&str> = with.map(others).unwrap_or_default();
-        // What no pattern can mean need not be taken out.
+        // Parts that no pattern matches need not be excluded.
         let reached = |part: &&str| {
             enable.is_empty() || named.iter().any(|name| glob(name.as_bytes(), part.as_bytes()))
         };

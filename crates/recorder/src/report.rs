@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `report.json`: what a recording knows about itself. Documented for readers in
+//! `report.json`: description of a recording. Documented for readers in
 //! `docs/reference/report-json.md`; a test compares the two.
 
 mod kept;
@@ -17,7 +17,7 @@ pub use crate::exchanges::Exchanges;
 pub use kept::{KEPT_VERSION, KeptList, KeptReason, KeptWindow, NotJudged};
 pub use triggers::{Done, Fired, Outcome, TriggerRule, Triggers};
 
-/// Version of the file's form; grows when a reader would misunderstand.
+/// Version of the file format; increases when older readers would misinterpret it.
 pub const REPORT_VERSION: u32 = 1;
 
 /// The whole file.
@@ -27,71 +27,71 @@ pub struct Report {
     pub report_version: u32,
     /// Version of the tool that wrote it.
     pub tool_version: String,
-    /// Everything was written: the recording ended as it should.
+    /// Everything was written: the recording ended properly.
     pub complete: bool,
-    /// How it came to be.
+    /// Origin of the recording.
     pub origin: Origin,
     /// UUID of the trace, 32 hexadecimal digits with hyphens.
     pub trace_uuid: String,
     /// The launched command.
     pub command: Option<Command>,
-    /// Processes that wrote, or were meant to.
+    /// Processes that were recorded, or should have been.
     pub processes: Vec<Process>,
-    /// The clock; none if nothing was recorded.
+    /// The clock; `None` if nothing was recorded.
     pub clock: Option<Clock>,
     /// One per ring with packets or losses.
     pub streams: Vec<Stream>,
-    /// Losses where there was no ring, and other things about an area as a whole.
+    /// Losses without a ring, and other properties of an area as a whole.
     pub areas: Vec<Area>,
-    /// Where events came from besides programs: the kernel, an interface.
+    /// Sources of events besides programs: the kernel, an interface.
     #[serde(default)]
     pub sources: Vec<Source>,
-    /// Sums.
+    /// Sums over the recording.
     pub totals: Totals,
     /// Events by `subsystem:EVENT`, over all streams.
     pub events: BTreeMap<String, u64>,
-    /// What went wrong, one sentence each, at most 100.
+    /// Problems, one sentence each, at most 100.
     pub problems: Vec<String>,
-    /// How fast it went.
+    /// Throughput of the recording.
     pub throughput: Throughput,
-    /// What the ids in the packets mean: enough to make the metadata again.
+    /// Meaning of the ids in the packets: sufficient to write the metadata again.
     pub stream_classes: Vec<StreamClass>,
     /// Byte order of the stream files.
     pub byte_order: ByteOrder,
-    /// Clients that followed the recording; none if it was not live.
+    /// Clients that followed the recording; `None` if it was not live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
-    /// How this copy came here; none where the recording was made.
+    /// How this copy was received; `None` where the recording was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Received>,
-    /// The window of time that it is, and why it was kept; none for a recording of everything.
+    /// The window of time that it contains, and why it was saved; `None` for a complete recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptWindow>,
     /// When an event started and stopped the events of an area, at most 100 areas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switched: Vec<Switched>,
-    /// Conditions that something was done for; none if nobody asked for that.
+    /// Conditions and their actions; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggers: Option<Triggers>,
-    /// What it cost to write open packets again and again; none if nobody asked for that.
+    /// Cost of periodically writing open packets; `None` if that was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes: Option<Flushes>,
-    /// Recordings beside this one, which have the events of some policies.
+    /// Separate recordings with the events of some policies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<PolicyOutput>,
     /// Intervals in which nothing was recorded although programs may have run; at most 1000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unrecorded: Vec<Unrecorded>,
-    /// Programs of which nothing was recorded, as far as that is known; at most 100 entries.
+    /// Known programs that were not recorded; at most 100 entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_recorded: Vec<NotRecorded>,
-    /// Number of all programs of which nothing was recorded, those without an entry included.
+    /// Number of all programs that were not recorded, including those without an entry.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_recorded_total: u64,
-    /// Chunks that were made; only of a recording in chunks.
+    /// Number of chunks created; only for a recording in chunks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub made_chunks: u64,
-    /// Chunks of these that were removed because newer ones took their place: the oldest.
+    /// Number of chunks removed for newer ones: the oldest.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub removed_chunks: u64,
 }
@@ -100,7 +100,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Why nothing was recorded in an interval.
+/// Cause of an interval without recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnrecordedCause {
@@ -110,51 +110,51 @@ pub enum UnrecordedCause {
     Ended,
 }
 
-/// An interval in which nothing was recorded.
+/// An interval without recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unrecorded {
-    /// Why.
+    /// The cause.
     pub cause: UnrecordedCause,
     /// Start of the interval, UTC nanoseconds since 1970.
     pub from_ns: i64,
-    /// End of the interval; none while it goes on.
+    /// End of the interval, UTC nanoseconds since 1970; `None` while it lasts.
     pub to_ns: Option<i64>,
-    /// What led to it, one sentence.
+    /// Why it started, one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Why nothing was recorded of a program.
+/// Why a program was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotRecordedReason {
     /// Its tracer has another version of the ABI than the recorder.
     OtherVersion,
-    /// Its area cannot be read: a wrong magic number, a wrong layout.
+    /// Its area is unreadable: a wrong magic number, a wrong layout.
     UnreadableArea,
     /// Its area has no rings, because there was no room for them.
     NoRoom,
-    /// It should have made an area and did not: it has no access to the directory of areas, or is in
-    /// another mount namespace or of another user.
+    /// It should have created an area and did not: it has no access to the directory of areas, or is in
+    /// another mount namespace or belongs to another user.
     NeverRegistered,
-    /// The preload library cannot be loaded into it: it is static, or of another C library or
+    /// The preload library cannot be loaded into it: it is static, or has another C library or
     /// architecture.
     CannotBePreloaded,
-    /// Anything that this version does not know.
+    /// Any reason that this version does not know.
     #[serde(other)]
     Other,
 }
 
-/// A program of which nothing was recorded.
+/// A program that was not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotRecorded {
-    /// Its path or name; that of its area file if nothing else is known.
+    /// Its path or name, or that of its area file.
     pub program: String,
-    /// Its process, if known.
+    /// Its process id, if known.
     pub pid: Option<u32>,
-    /// Why.
+    /// The reason.
     pub reason: NotRecordedReason,
-    /// One sentence: what was found, and what to do.
+    /// One sentence: the cause, and what to do.
     pub detail: String,
     /// Number of programs of this name with this reason.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -170,7 +170,7 @@ fn is_one(count: &u64) -> bool {
 }
 
 impl NotRecorded {
-    /// Its name, with its process or the number of programs.
+    /// Its name, with its process id or the number of programs.
     fn named(&self) -> String {
         match (self.count, self.pid) {
             (1, Some(pid)) => format!("{} ({pid})", self.program),
@@ -181,7 +181,7 @@ impl NotRecorded {
 }
 
 impl Report {
-    /// Programs that were not recorded, those with the same detail together: at most `most` of their
+    /// Programs that were not recorded, grouped by detail: at most `most` of their
     /// names, and the detail.
     #[must_use]
     pub fn not_recorded_by_detail(&self, most: usize) -> Vec<(String, &str)> {
@@ -206,42 +206,42 @@ impl Report {
 /// When an event started and stopped the events of an area.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Switched {
-    /// Of which area.
+    /// Id of the area.
     pub area_id: String,
-    /// When it was started, UTC nanoseconds since 1970; none if it was not.
+    /// Time of the start, UTC nanoseconds since 1970; `None` if it was not started.
     pub started_ns: Option<i64>,
-    /// When it was stopped.
+    /// Time of the stop; likewise.
     pub stopped_ns: Option<i64>,
 }
 
-/// Open packets that were written because time had passed.
+/// Periodic writes of open packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Flushes {
-    /// Time between two.
+    /// Time between two flushes.
     pub period_ns: u64,
-    /// How many there were.
+    /// Number of flushes.
     pub count: u64,
-    /// What they took together, on the recorder's processor: the program does not wait for them.
+    /// Total duration, on the recorder's CPU: the program does not wait for them.
     pub total_ns: u64,
-    /// The longest.
+    /// Duration of the longest one.
     pub longest_ns: u64,
-    /// Events of schemas that they wrote.
+    /// Number of events of schemas that they wrote.
     pub events: u64,
 }
 
 /// A live recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Live {
-    /// Where it listened; none for a pipe.
+    /// Address it listened on; `None` for a pipe.
     pub address: Option<String>,
     /// Of its certificate, if it encrypted: SHA-256 in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// Bytes of packets that clients could be behind.
+    /// Bytes of packets that clients could lag.
     pub window_bytes: u64,
-    /// Connections that were refused.
+    /// Number of rejected connections.
     pub refused: u64,
-    /// Clients, at most 1000, in the order in which they left.
+    /// Clients, at most 1000, in the order of their disconnection.
     pub clients: Vec<LiveClient>,
 }
 
@@ -250,33 +250,33 @@ pub struct Live {
 pub struct LiveClient {
     /// Its address; `pipe` for one.
     pub peer: String,
-    /// It was there when the recording ended; else it left before.
+    /// Whether it was connected when the recording ended.
     pub stayed: bool,
     /// Packets handed to its connection.
     pub sent: LiveCount,
-    /// Packets that it came too late for; of one that stayed, written = had + sent + dropped.
+    /// Packets dropped because it lagged; for one that stayed, written = already present + sent + dropped.
     pub dropped: LiveCount,
-    /// Of it, by stream file.
+    /// The dropped packets by stream file.
     pub dropped_of: Vec<LiveStreamCount>,
 }
 
-/// So much of a stream.
+/// Counts for a part of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveCount {
     /// Packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Events of schemas in them; none where that is not known.
+    /// Number of events of schemas in them; `None` if unknown.
     pub events: Option<u64>,
 }
 
-/// So much of a stream file.
+/// Counts for a stream file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveStreamCount {
-    /// The file under the recording's directory.
+    /// Path of the file relative to the recording's directory.
     pub file: String,
-    /// How much.
+    /// The counts.
     #[serde(flatten)]
     pub count: LiveCount,
 }
@@ -284,25 +284,25 @@ pub struct LiveStreamCount {
 /// A recording that was received from a live one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Received {
-    /// From where.
+    /// Address of the server.
     pub from: String,
-    /// Connections it took.
+    /// Number of connections.
     pub connections: u64,
-    /// Packets that the server dropped, by stream file. The totals do not contain them.
+    /// Packets dropped by the server, by stream file. The totals do not include them.
     pub dropped_of: Vec<LiveStreamCount>,
     /// How the clock of the other machine relates to this one's.
     pub clock: Option<ReceivedClock>,
-    /// What its counter and this machine's were seen to show; none for a pipe.
+    /// Simultaneous readings of its counter and this machine's; `None` for a pipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanges: Option<Exchanges>,
 }
 
-/// UTC of the recording machine against UTC here.
+/// UTC of the recording machine relative to UTC here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivedClock {
     /// Theirs minus ours, nanoseconds.
     pub offset_ns: i64,
-    /// Bound of its error, nanoseconds.
+    /// Error bound, nanoseconds.
     pub error_ns: u64,
 }
 
@@ -336,24 +336,24 @@ pub struct ClassSchema {
     pub text: String,
 }
 
-/// How a recording came to be.
+/// Origin of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Recorded while it happened.
+    /// Recorded live.
     Recorded,
-    /// The contents of rings at one moment.
+    /// The contents of rings at one time.
     Snapshot,
-    /// Made from what a crash left.
+    /// Made from the remains of a crash.
     Recovered,
 }
 
-/// The launched command and how it ended.
+/// The launched command and its exit status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// Its words.
     pub arguments: Vec<String>,
-    /// Exit status as a shell gives it: 128 + signal if a signal ended it. None while it runs.
+    /// Exit status as in a shell: 128 + signal if a signal ended it. `None` while it is running.
     pub exit_status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -362,15 +362,15 @@ pub struct Command {
 /// A traced process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number where the recorder ran; from 1,000,000,000 on one that the recorder gave to a
-    /// process of another PID namespace that had ended before it was looked for.
+    /// Its pid where the recorder ran; from 1,000,000,000 on an id that the recorder assigned to a
+    /// process of another PID namespace that had ended before it was searched for.
     pub pid: u32,
     /// Its parent's.
     pub parent_pid: u32,
-    /// What it calls itself in its PID namespace, if that is another number.
+    /// Its pid in its own PID namespace, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid_in_namespace: Option<u32>,
-    /// The area it writes into, hexadecimal.
+    /// The area it writes to, hexadecimal.
     pub area_id: String,
     /// Path of its program.
     pub exe: String,
@@ -382,32 +382,32 @@ pub struct Process {
     pub build_id: Option<String>,
     /// First seen, UTC nanoseconds since 1970.
     pub seen_ns: i64,
-    /// Known to have ended by, UTC nanoseconds since 1970.
+    /// Time by which it had ended, UTC nanoseconds since 1970.
     pub ended_ns: Option<i64>,
 }
 
-/// How ticks became UTC.
+/// Conversion of ticks to UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
     /// `x86-tsc`, `aarch64-cntvct` or `monotonic-ns`.
     pub kind: String,
     /// Ticks per second.
     pub frequency_hz: u64,
-    /// Where that is known from.
+    /// Source of the frequency.
     pub frequency_source: FrequencySource,
     /// UTC of tick 0, seconds since 1970.
     pub offset_s: i64,
-    /// Ticks on top of it.
+    /// Additional ticks.
     pub offset_ticks: u64,
-    /// Bound of the error against UTC as the system had it.
+    /// Error bound against the system's UTC.
     pub error_ns: u64,
     /// Measured at the start.
     pub start: Option<ClockSample>,
     /// Measured at the end.
     pub end: Option<ClockSample>,
-    /// Counters of cores against that of the first, at the start; empty where they could not be
-    /// compared. Of a machine without an operating system by what its program recorded; there times are
-    /// corrected by them.
+    /// Counters of cores relative to that of the first, at the start; empty if they could not be
+    /// compared. For a machine without an operating system, from the exchanges recorded by its program; those
+    /// times are already corrected by them.
     #[serde(default)]
     pub cores: Vec<CoreOffset>,
 }
@@ -423,7 +423,7 @@ pub struct Losses {
     pub contended: u64,
     /// No ring: nested too deep, or more threads than rings.
     pub no_ring: u64,
-    /// Sum.
+    /// Sum of all causes.
     pub total: u64,
 }
 
@@ -442,35 +442,35 @@ impl From<LossCounts> for Losses {
 /// Losses between two packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossInterval {
-    /// Not before, UTC nanoseconds since 1970.
+    /// Start, UTC nanoseconds since 1970.
     pub from_ns: i64,
-    /// Not after.
+    /// End, likewise.
     pub to_ns: i64,
-    /// How many.
+    /// Number of lost events.
     pub lost: Losses,
 }
 
-/// Records that could not be kept.
+/// Damaged records of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Number of the packet in its stream file.
     pub packet_sequence: u64,
     /// Bytes left out.
     pub dropped_bytes: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 /// One ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
-    /// Files under the recording's directory, in order of time; usually one.
+    /// Paths relative to the recording's directory, in order of time; usually one.
     pub files: Vec<String>,
-    /// Whose memory, hexadecimal.
+    /// Id of the area, hexadecimal.
     pub area_id: String,
     /// Number of the ring in the area.
     pub ring: u32,
-    /// Number of the CPU, where rings belong to CPUs.
+    /// Number of the CPU, for per-CPU rings.
     pub cpu: Option<u32>,
     /// Packets written.
     pub packets: u64,
@@ -482,9 +482,9 @@ pub struct Stream {
     pub internal_events: u64,
     /// Lost events by cause.
     pub lost: Losses,
-    /// When they were lost; at most 1000, the last holds the rest.
+    /// Loss intervals; at most 1000, the last includes all later ones.
     pub intervals: Vec<LossInterval>,
-    /// Packets overwritten before they were read; how many events they held is unknown.
+    /// Packets overwritten before they were read; the number of their events is unknown.
     pub lost_packets: u64,
     /// Events read from the ring that could not be written to the file.
     pub not_written: u64,
@@ -492,9 +492,9 @@ pub struct Stream {
     pub damaged_packets: u64,
     /// At most 100 of them.
     pub damages: Vec<Damage>,
-    /// Packets that began before the end of the one in front of them, or after they were read.
+    /// Packets that began before the end of the previous one, or after they were read.
     pub backward_steps: u64,
-    /// Events could not be counted: a schema of the area does not compile. The packets are
+    /// Events could not be counted, because a schema of the area does not compile. The packets are
     /// kept under `unreadable/`.
     pub unreadable: bool,
 }
@@ -502,7 +502,7 @@ pub struct Stream {
 /// One area.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Area {
-    /// Its number, hexadecimal.
+    /// Its id, hexadecimal.
     pub area_id: String,
     /// Rings: `per-cpu` or `per-thread`.
     pub ring_kind: String,
@@ -512,46 +512,46 @@ pub struct Area {
     pub packet_bytes: u64,
     /// Packets of a ring.
     pub packets_per_ring: u64,
-    /// Events that found no ring at all. They are part of the first stream's `no_ring`.
+    /// Events without a ring. They are part of the first stream's `no_ring`.
     pub lost_no_ring: u64,
     /// Schemas and processes that could not be registered.
     pub lost_schemas: u64,
     /// Names of its schemas.
     pub schemas: Vec<String>,
-    /// Filters that its events went through, `EVENT: CONDITION`. How many events they kept out
-    /// nobody counts.
+    /// Filters applied to its events, `EVENT: CONDITION`. Events rejected by a filter in the program are
+    /// not counted.
     #[serde(default)]
     pub filters: Vec<String>,
-    /// Events that were recorded and left out when they were read: by a filter that was not in the
-    /// program yet, or of threads that no policy wants.
+    /// Recorded events that were dropped when they were read: by a filter that was not in the
+    /// program yet, or of threads that no policy selects.
     #[serde(default)]
     pub left_out: u64,
-    /// Those of them that are of threads of which a policy does not want everything.
+    /// Those of them from threads of which a policy does not select all events.
     #[serde(default)]
     pub left_out_of_threads: u64,
-    /// Events of its schemas that were off all the time.
+    /// Events of its schemas that were always disabled.
     #[serde(default)]
     pub disabled: Vec<String>,
-    /// Those that were off for a part of it.
+    /// Events that were disabled for part of the time.
     #[serde(default)]
     pub disabled_in_part: Vec<String>,
-    /// The recording that has its events, if its policy has one of its own.
+    /// The separate recording with its events, if its policy has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
 
-/// A recording beside this one, for what policies match.
+/// A separate recording for programs matched by policies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyOutput {
     /// Its folder.
     pub path: String,
-    /// Whether it has all that was to be written to it.
+    /// Whether all of its events were written to it.
     pub complete: bool,
-    /// What is in it, and what is missing.
+    /// Its sums, including losses.
     pub totals: Totals,
 }
 
-/// Where events came from besides traced programs.
+/// A source of events besides traced programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// `kernel`, or the kind of another source.
@@ -562,8 +562,8 @@ pub struct Source {
     pub schemas: Vec<String>,
     /// Facts about it, by name.
     pub details: BTreeMap<String, String>,
-    /// Events that were lost, by the words that the source has for the causes. They are in
-    /// the losses of its streams as well.
+    /// Number of lost events, by the source's names of the causes. They are included in
+    /// the losses of its streams.
     pub lost: BTreeMap<String, u64>,
 }
 
@@ -588,14 +588,14 @@ pub struct Totals {
     pub damaged_packets: u64,
 }
 
-/// How fast the recording went.
+/// Throughput of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Throughput {
-    /// From start to end.
+    /// Duration from start to end.
     pub elapsed_ns: u64,
     /// CPU time of the recorder itself.
     pub cpu_ns: u64,
-    /// Most memory of the recorder itself.
+    /// Peak memory of the recorder itself.
     pub peak_memory_bytes: u64,
     /// Events of schemas per second.
     pub events_per_s: u64,
@@ -604,7 +604,7 @@ pub struct Throughput {
 }
 
 impl Report {
-    /// Of a recording that is received, before its own report is here.
+    /// For a recording being received, before its own report has arrived.
     pub fn of_received(trace_uuid: String) -> Report {
         Report {
             report_version: REPORT_VERSION,
@@ -647,7 +647,7 @@ impl Report {
         text
     }
 
-    /// Reads a file's text.
+    /// Parses a file's text.
     pub fn from_json(text: &str) -> Result<Report, serde_json::Error> {
         serde_json::from_str(text)
     }

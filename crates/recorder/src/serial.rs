@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The receiver of a line from a machine without an operating system (`spec/serial.md`): bytes in, packets
-//! out. No I/O, no clock, bounded memory; whatever comes, it never panics.
+//! out. No I/O, no clock, bounded memory; no input causes a panic.
 //!
 //! ```text
 //! bytes ─▶ Decoder: frames, damaged pieces ─▶ Receiver: runs, schemas, packets, counts ─▶ Consumer

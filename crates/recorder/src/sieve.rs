@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is left out of a ring when it is read: records that a filter keeps out, and those of threads
-//! that no policy wants.
+//! Drops records when a ring is read: those that a filter rejects, and those of threads
+//! that no policy selects.
 //!
-//! A filter holds in the program as soon as it could be written there; here it holds from the first
-//! record on, also of a program that could not be told in time, or whose tracer has no filters. Whose
-//! record it is only the reader knows: a thread names itself when it likes, and its name decides.
+//! A filter applies in the program as soon as it has been written there; here it applies from the first
+//! record on, also for a program that started before, or whose tracer has no filters. Only the reader knows
+//! the thread of a record: a thread can set its name at any time, and its name decides.
 //!
 //! ```text
 //! ring ─▶ chunk ─ sift: id, thread, fields ─▶ the same chunk with fewer records ─▶ RingStream::seal
 //! ```
 //!
-//! What is left out is no loss: nobody wanted it. It is counted. Damage is left to the sealing: from
-//! the first record on that cannot be stepped over, everything stays.
+//! Dropped records are not losses, because they were not requested; they are counted. Damage is left to
+//! the sealing: from the first record on that cannot be decoded, everything is kept.
 
 mod threads;
 
@@ -25,18 +25,18 @@ use crate::walk::RecordPlan;
 
 pub use threads::{ThreadRule, Threads};
 
-/// What becomes of an event.
+/// The decision on an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It stays.
+    /// Keep it.
     Keep,
-    /// It is left out.
+    /// Drop it.
     Drop,
-    /// It stays if its fields pass.
+    /// Keep it if its fields match.
     If(Box<[FilterStep]>),
 }
 
-/// Where the reading of a ring is.
+/// Position in the reading of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SiftPlace {
     /// Payload of the last WRITER record, kept or not.
@@ -45,35 +45,35 @@ pub struct SiftPlace {
     time: u64,
 }
 
-/// A chunk that was sifted.
+/// A filtered chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sifted {
-    /// What is left of it.
+    /// The rest of the chunk.
     pub chunk: Chunk,
-    /// Where it began: for [`RingStream::continue_at`].
+    /// Where it began, for [`RingStream::continue_at`].
     ///
     /// [`RingStream::continue_at`]: crate::stream::RingStream::continue_at
     pub begins: (u64, Option<[u8; 8]>),
 }
 
-/// See the module's description.
+/// Filters the chunks of a ring.
 #[derive(Debug, Default)]
 pub struct Sieve {
-    /// By event id; beyond its end everything stays.
+    /// By event id; events beyond its end are kept.
     events: Vec<Verdict>,
-    /// Instead, where policies are about threads.
+    /// Used instead, if policies select threads.
     threads: Option<Threads>,
     left_out: u64,
     ranges: Vec<Range<usize>>,
 }
 
 impl Sieve {
-    /// A sieve that asks whose a record is.
+    /// A sieve with rules for threads.
     pub fn of_threads(rules: Vec<ThreadRule>) -> Sieve {
         Sieve { threads: Some(Threads::new(rules)), ..Sieve::default() }
     }
 
-    /// Events of this id stay only if their fields pass.
+    /// Events of this id are kept only if their fields match.
     pub fn add_filter(&mut self, id: u32, steps: Vec<FilterStep>) {
         let at = id as usize;
         if at < abi::EVENT_COUNT as usize {
@@ -84,34 +84,34 @@ impl Sieve {
         }
     }
 
-    /// Takes over schemas: what the rules about threads mean for their events. Returns what cannot be
-    /// done, a sentence each. Context: all schemas so far, those that were given before first.
+    /// Applies the rules for threads to the events of schemas. Returns failures,
+    /// one sentence each. Context: all schemas so far, in the order of earlier calls.
     pub fn bind(&mut self, registered: &[RegisteredSchema]) -> Vec<String> {
         self.threads.as_mut().map_or(Vec::new(), |threads| threads.bind(registered))
     }
 
-    /// The rules about threads, if there are any.
+    /// The rules for threads, if there are any.
     pub fn threads(&mut self) -> Option<&mut Threads> {
         self.threads.as_mut()
     }
 
-    /// Whether anything can be left out at all.
+    /// Whether no record can be dropped.
     pub fn is_idle(&self) -> bool {
         self.events.is_empty() && self.threads.is_none()
     }
 
-    /// Events that were left out.
+    /// Number of dropped events.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Events of threads of which not everything was wanted, of those.
+    /// Of these, the events of threads whose events were not all selected.
     pub fn left_out_of_threads(&self) -> u64 {
         if self.threads.is_some() { self.left_out } else { 0 }
     }
 
-    /// Takes over the names that threads tell in records that will be sifted, of which the last ends
-    /// `slack` bytes before their end, and the first is not before `begin`. Returns when the last was.
+    /// Reads the names of threads from records that will be filtered later. The last record ends
+    /// `slack` bytes before their end, and the first is not before `begin`. Returns the time of the last.
     pub fn listen(&mut self, plan: &RecordPlan, records: &[u8], (slack, begin): (u64, u64)) -> u64 {
         let mut until = begin;
         for record in plan.records(records, slack, begin) {
@@ -126,10 +126,10 @@ impl Sieve {
         until
     }
 
-    /// Leaves out what nobody wants of a chunk, whose records are the first `chunk.bytes` of
-    /// `records`. `name_of` looks for the name of a thread that has told none.
+    /// Drops unwanted records of a chunk, whose records are the first `chunk.bytes` of
+    /// `records`. `name_of` looks up the name of a thread that has recorded none.
     ///
-    /// Cost: a step for each record, and a move of those that stay.
+    /// Cost: a step for each record, and a move of the kept ones.
     pub fn sift(
         &mut self,
         plan: &RecordPlan,
@@ -162,7 +162,7 @@ impl Sieve {
                 threads.learn_unknown((said.pid, said.parent_pid), &said.name);
             }
             if self.keeps(record.id, place.writer, body, name_of) {
-                // A writer stands before the first record of it that stays.
+                // A WRITER record precedes the first kept record of its thread.
                 pending.take().into_iter().for_each(|writer| join(&mut self.ranges, writer));
                 slack = (own.end - record.end) as u64;
                 join(&mut self.ranges, own);
@@ -170,13 +170,13 @@ impl Sieve {
                 self.left_out += 1;
             }
         }
-        // Behind what can be stepped over: whoever seals it says what is wrong with it.
+        // The undecodable rest is kept: the sealing reports it.
         if walked < bytes.saturating_sub(chunk.slack as usize) {
             pending.take().into_iter().for_each(|writer| join(&mut self.ranges, writer));
             join(&mut self.ranges, walked..bytes);
             slack = chunk.slack;
         }
-        // What the writer says of its last record stays what it says: whether it is right others judge.
+        // The slack of the last record is kept: the sealing checks it.
         if self.ranges.last().is_some_and(|range| range.end == bytes) {
             slack = chunk.slack;
         }
@@ -195,7 +195,7 @@ impl Sieve {
         body: &[u8],
         name_of: &mut dyn FnMut(u32, u32) -> Option<Vec<u8>>,
     ) -> bool {
-        // Who is there is always told.
+        // Records that identify threads are always kept.
         if id == abi::ID_THREAD_NAME || id == abi::ID_PROCESS {
             return true;
         }
@@ -212,7 +212,7 @@ impl Sieve {
     }
 }
 
-/// Adds a range behind others; one that touches the last becomes part of it.
+/// Appends a range; one that touches the last is merged with it.
 fn join(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,

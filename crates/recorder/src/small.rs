@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Small areas, of programs without an operating system, made into what a recording has: where the
-//! texts of their schemas lie, and records with times of 48 bits (`spec/small-area.md`, §4 and §6).
+//! Converts small areas, of programs without an operating system, to the data of a recording: finds
+//! the texts of their schemas, and extends record times of 48 bits (`spec/small-area.md`, §4 and §6).
 
 use lateralis_ring::abi;
 use lateralis_ring::small::{SmallArea, SmallSchema};
@@ -9,17 +9,17 @@ use object::read::{Object, ObjectSegment};
 use crate::classes::RegisteredSchema;
 use crate::walk::RecordPlan;
 
-/// Longest schema text that is believed.
+/// Maximum accepted size of a schema text in bytes.
 const TEXT_BYTES_MAX: u32 = 1 << 20;
 
-/// Memory of a program by its addresses: parts of its file, or of its memory.
+/// Memory of a program by address: parts of its file, or of its memory.
 #[derive(Debug, Default)]
 pub struct ProgramImage<'a> {
     segments: Vec<(u64, &'a [u8])>,
 }
 
 impl<'a> ProgramImage<'a> {
-    /// What an ELF file of any machine loads; `None` if it is none.
+    /// The loaded segments of an ELF file of any machine; `None` if it is not one.
     pub fn of_elf(bytes: &'a [u8]) -> Option<ProgramImage<'a>> {
         let file = object::File::parse(bytes).ok()?;
         let loaded = |segment: object::read::Segment<'a, '_>| {
@@ -28,12 +28,12 @@ impl<'a> ProgramImage<'a> {
         Some(ProgramImage { segments: file.segments().filter_map(loaded).collect() })
     }
 
-    /// Memory as it was, from an address on.
+    /// A memory image that starts at an address.
     pub fn of_memory(address: u64, bytes: &'a [u8]) -> ProgramImage<'a> {
         ProgramImage { segments: vec![(address, bytes)] }
     }
 
-    /// The bytes at an address, if all of them are there.
+    /// The bytes at an address, if all of them are present.
     fn at(&self, address: u64, bytes: u32) -> Option<&'a [u8]> {
         self.segments.iter().find_map(|(start, data)| {
             let from = usize::try_from(address.checked_sub(*start)?).ok()?;
@@ -42,12 +42,12 @@ impl<'a> ProgramImage<'a> {
     }
 }
 
-/// The area's memory and what is around it in the file, by the address that the area has.
-/// `offset` is where in `file` the area begins.
+/// The area's memory and its surroundings in the file, by the address of the area.
+/// `offset` is the offset of the area in `file`.
 pub fn memory_of<'a>(area: &SmallArea<'_>, file: &'a [u8], offset: u64) -> ProgramImage<'a> {
     match area.header.address.checked_sub(offset) {
         Some(start) => ProgramImage::of_memory(start, file),
-        // The file begins below address 0: what is in front of the area is something else.
+        // The file would begin below address 0: the bytes before the area are something else.
         None => match usize::try_from(offset).ok().and_then(|offset| file.get(offset..)) {
             Some(rest) => ProgramImage::of_memory(area.header.address, rest),
             None => ProgramImage::default(),
@@ -55,10 +55,10 @@ pub fn memory_of<'a>(area: &SmallArea<'_>, file: &'a [u8], offset: u64) -> Progr
     }
 }
 
-/// The schemas of an area by its descriptors, with texts of the images or of `known` whose hash is the one
-/// that the area has; and sentences about those that are not to be had.
+/// The schemas of an area from its descriptors, with texts of the images or of `known` whose hashes match
+/// those in the area; and sentences about those that were not found.
 ///
-/// `compile` gives a text's schema and hash.
+/// `compile` returns a text's schema and hash.
 pub fn schemas_of(
     descriptors: &[SmallSchema],
     images: &[ProgramImage<'_>],
@@ -111,22 +111,22 @@ fn texts<'a>(
     images.iter().filter_map(move |image| if is_long { None } else { image.at(address, bytes) })
 }
 
-/// Records of a packet with full times.
+/// Records of a packet with extended times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widened {
-    /// How many bytes the last record ends before the end; 0 where they cannot be read to the end.
+    /// Number of bytes by which the last record ends before the end; 0 if they are not readable to the end.
     pub slack: u64,
-    /// Time of the last record, or of the beginning.
+    /// Time of the last record, or of the start.
     pub last_time: u64,
-    /// Records whose time was before that of their predecessor, which they got.
+    /// Number of records whose time was before that of the previous record; they got its time.
     pub backward: u64,
 }
 
-/// Gives the records of a packet that began at `begin` the low 48 bits of their full times, in place.
-/// `time_bits` is how many bits of the clock they have; none gets a time before `earliest`, the last of
-/// the packet in front.
+/// Replaces the times of the records of a packet that began at `begin` by the low 48 bits of their full
+/// times, in place. `time_bits` is the number of clock bits in them; no time becomes earlier than `earliest`,
+/// the last one of the previous packet.
 ///
-/// Cost: one step per record. Ends at the first that is not whole and known: the rest is as it was.
+/// Cost: one step per record. Stops at the first that is incomplete or unknown: the rest is unchanged.
 pub fn widen(
     records: &mut [u8],
     begin: u64,
@@ -140,8 +140,8 @@ pub fn widen(
     while at < records.len() {
         let Some((id, low)) = plan.header(records, at) else { break };
         let Some(end) = plan.end(records, at) else { break };
-        // A record of 32 bits is less than 2^31 ticks after the beginning; one of 48 less than half
-        // a turn after its predecessor.
+        // A record with 32 bits is less than 2^31 ticks after the start; one with 48 bits less than half
+        // a wrap after the previous one.
         let from = if time_bits == 32 { begin } else { widened.last_time };
         let step = low.wrapping_sub(from) & mask;
         let time = from.saturating_add(step);
@@ -171,7 +171,7 @@ mod tests {
         plan
     }
 
-    /// Records of event A at these times, as `swapped` machines have them.
+    /// Records of event A at these times, in the byte order of `swapped` machines.
     fn records(plan: &RecordPlan, times: &[u64]) -> Vec<u8> {
         let mut bytes = vec![0x77; times.len() * 16];
         for (index, time) in times.iter().enumerate() {
@@ -188,7 +188,7 @@ mod tests {
     fn times_of_32_bits_count_from_the_packet() {
         for swapped in [false, true] {
             let plan = plan(swapped);
-            // The clock goes round within the packet; the program stood still for 2^31 - 1 ticks.
+            // The clock wraps within the packet; the program paused for 2^31 - 1 ticks.
             let begin = 0x7_ffff_fff0;
             let after = [0, 5, 0x10, 0x20, 0x7fff_ffff];
             let full: Vec<u64> = after.iter().map(|ticks| begin + ticks).collect();
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(times(&plan, &bytes), full, "swapped {swapped}");
             let last_time = begin + 0x7fff_ffff;
             assert_eq!(widened, Widened { slack: 4, last_time, backward: 0 });
-            // What has no field is not touched.
+            // Bytes without a field are unchanged.
             assert!(bytes.chunks(16).all(|record| record[8..] == [0x77; 8]));
         }
     }
@@ -215,7 +215,7 @@ mod tests {
         let widened = widen(&mut bytes, begin, 0, 48, &plan);
         assert_eq!((widened.backward, widened.last_time), (1, begin + 11));
         assert_eq!(times(&plan, &bytes), [510, 510, 511]);
-        // The packet in front ended later than this one began.
+        // The previous packet ended later than this one began.
         for bits in [32, 48] {
             let mut bytes = records(&plan, &[510, 520, 530]);
             let widened = widen(&mut bytes, 505, 525, bits, &plan);
@@ -253,14 +253,14 @@ mod tests {
         let memory = memory_of(&area, &made.bytes, 0);
         let (found, problems) = schemas_of(&area.schemas(), &[memory], &[], compile);
         assert_eq!((found.len(), problems.len(), found[0].base_id), (1, 0, 16));
-        // Not in the memory that was dumped, but in a part of the program; or only in a file.
+        // Not in the dumped memory, but in a part of the program; or only in a file.
         let elsewhere = ProgramImage::of_memory(TEXT_ADDRESS - 1, b"\0");
         let (found, problems) = schemas_of(&area.schemas(), &[elsewhere], &[], compile);
         assert!(found.is_empty() && problems[0].contains("--elf"), "{problems:?}");
         let file = RegisteredSchema { base_id: 0, schema, hash };
         let (found, _) = schemas_of(&area.schemas(), &[], &[file], compile);
         assert_eq!((found.len(), found[0].base_id), (1, 16));
-        // The same place holds the text of another build.
+        // The address contains the text of another build.
         let mut other = SmallBuilder::new(false, 32, 0, hash ^ 1);
         other.bytes.extend([0; 8]);
         let area = SmallArea::read(&other.bytes, false).unwrap();

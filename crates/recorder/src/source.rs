@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where events come from besides traced programs: the kernel, a network interface.
+//! Sources of events besides traced programs: the kernel, a network interface.
 //!
-//! A source gives records of schemas of its own in streams of its own; they become packets as
-//! those of a ring do, so that metadata, index, report, checksums, analyses and `lat recover` need
-//! not know where an event came from.
+//! A source delivers records of its own schemas in its own streams; they become packets like
+//! those of a ring, so that metadata, index, report, checksums, analyses and `lat recover` need
+//! not distinguish the origin of an event.
 //!
 //! ```text
 //! Source ── records, losses ──▶ Sink: PacketBuilder ── full ──▶ RingStream::seal ──▶ file
@@ -28,55 +28,55 @@ use crate::classes::RegisteredSchema;
 pub use packet::{PacketBuilder, Payload, Refused, Thread};
 pub use stream::{MemorySink, SourceStream};
 
-/// A stream that a source fills.
+/// A stream of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamPlan {
     /// Name of its file: letters, digits, `_`, `-`.
     pub name: String,
     /// `cpu_id` of its packets.
     pub number: u32,
-    /// Whether that is a processor.
+    /// Whether that is a CPU.
     pub is_cpu: bool,
 }
 
-/// What a source says about itself in `report.json`, when it is done.
+/// The report of a finished source in `report.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceReport {
     /// Facts by name: `clock`, `instance`.
     pub details: BTreeMap<String, String>,
-    /// Events that were lost, by the source's own words for the cause. They are in the streams'
-    /// losses as well.
+    /// Numbers of lost events, by the source's own names of the causes. They are included in the streams'
+    /// losses.
     pub lost: BTreeMap<String, u64>,
 }
 
-/// Takes what a source has.
+/// Receives the output of a source.
 pub trait Sink {
-    /// The clock that times are in.
+    /// The clock of all times.
     fn clock(&self) -> ClockKind;
 
-    /// That clock now. No time given may be much later.
+    /// Current time of that clock. No time passed may be much later.
     fn now(&self) -> u64;
 
-    /// The open packet of a stream, by its place in [`Source::streams`].
+    /// The open packet of a stream, by its index in [`Source::streams`].
     fn packet(&mut self, stream: usize) -> &mut PacketBuilder;
 
     /// Writes the open packet; an empty one is left open.
     fn close(&mut self, stream: usize);
 
-    /// Notes that events were lost after the last record of the stream, and not after `until`.
+    /// Records that events were lost after the last record of the stream, and not after `until`.
     /// Cost: a packet of 128 bytes.
     fn lose(&mut self, stream: usize, lost: LossCounts, until: u64);
 
-    /// Notes bytes from which no records could be made.
+    /// Records bytes that could not be decoded.
     fn damage(&mut self, stream: usize, reason: String);
 
-    /// A sentence for people in the report.
+    /// Adds a sentence for users to the report.
     fn problem(&mut self, text: String);
 }
 
 impl dyn Sink + '_ {
     /// Adds a record. `fill` writes the payload by the layout of the event's schema; it is called
-    /// again if the packet was full. A record that no packet holds is counted as lost.
+    /// again if the packet was full. A record that is longer than a packet is counted as lost.
     pub fn record(
         &mut self,
         stream: usize,
@@ -97,33 +97,33 @@ impl dyn Sink + '_ {
     }
 }
 
-/// Takes a record: whose it is, its id, and what writes its payload.
+/// Receives a record: its thread, its id, and a function that writes its payload.
 pub type TakeRecord<'a> = dyn FnMut(Option<Thread>, u16, &mut dyn FnMut(&mut Payload<'_>)) + 'a;
 
-/// What a source told once, and every piece of a recording has to be told again to be read alone.
+/// Data that a source reports once, which every part of a recording must contain to be readable alone.
 pub trait Introductions: Send + Sync {
-    /// Gives all of it as it is now.
+    /// Returns all of it in its current state.
     fn each(&self, take: &mut TakeRecord<'_>);
 }
 
-/// Something besides traced programs that a recording takes events from.
+/// A source of events besides traced programs.
 ///
 /// Context: one thread, that of the session. The order of calls: `schemas`, `streams`, `begin`,
-/// then `drain` again and again, `finish`. A source that is dropped without `finish` leaves nothing
-/// behind in the system.
+/// then `drain` repeatedly, `finish`. A source that is dropped without `finish` leaves nothing
+/// in the system.
 pub trait Source: Send {
     /// Its name in the report and in messages: `kernel`.
     fn name(&self) -> &str;
 
-    /// What its records mean. See [`register`].
+    /// The schemas of its records. See [`register`].
     fn schemas(&self) -> Vec<RegisteredSchema>;
 
-    /// What readers must know of it beside its records, for the environment of the trace.
+    /// Facts for readers besides its records, for the environment of the trace.
     fn environment(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// What pieces of a recording begin with.
+    /// Data for the start of each part of a recording.
     fn introductions(&self) -> Option<Arc<dyn Introductions>> {
         None
     }
@@ -131,30 +131,30 @@ pub trait Source: Send {
     /// Its streams.
     fn streams(&self) -> Vec<StreamPlan>;
 
-    /// Begins. Records that say what was there before can be given already.
+    /// Starts. May already deliver records of existing state.
     ///
-    /// Errors: a sentence that says what, where, and what to do; the recording goes on without.
+    /// Errors: a sentence with what, where, and what to do; the recording continues without it.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), String>;
 
-    /// Descriptors that become readable when it is high time to drain. They must not stay
+    /// Descriptors that become readable when draining is urgent. They must not stay
     /// readable after `drain`.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
 
-    /// Bytes of its packets where the user asked for this many: for sources with long records.
+    /// Size of its packets in bytes, if the user requested `asked`: for sources with long records.
     fn packet_bytes(&self, asked: u64) -> u64 {
         asked
     }
 
-    /// Longest time between two drains.
+    /// Maximum time between two drains.
     fn period(&self) -> Duration;
 
-    /// Takes what there is now; how full the fullest buffer was, 0 to 1. Never waits.
+    /// Delivers the available records; returns the fullest buffer's fraction, 0 to 1. Never blocks.
     fn drain(&mut self, sink: &mut dyn Sink) -> f64;
 
-    /// Where a process that is being started writes its number, as text, before it begins: for
-    /// sources that look at chosen processes.
+    /// Where a process that is being started writes its pid, as text, before it begins: for
+    /// sources that record selected processes.
     fn adoption(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -169,44 +169,44 @@ pub trait Source: Send {
         false
     }
 
-    /// A process was made, and waits: it becomes the program that is recorded when this returns.
+    /// A process was created, and waits: it executes the recorded program when this returns.
     /// Context: another thread than that of the session, which waits as well.
     ///
-    /// Errors: a sentence for people; the program does not start.
+    /// Errors: a sentence for users; the program does not start.
     fn before_exec(&mut self, pid: u32) -> Result<(), String> {
         let _ = pid;
         Ok(())
     }
 
-    /// Whether nothing is recorded of a running process that it cannot look at: it was asked for by
-    /// name, and a recording without it would be another one.
+    /// Whether a running process must not be recorded if this source cannot observe it: it was requested by
+    /// name, and a recording without it would be misleading.
     fn must_see(&self) -> bool {
         false
     }
 
-    /// Looks at a running process, too, if it looks at chosen ones.
+    /// Also records a running process, if the source selects processes.
     ///
-    /// Errors: a sentence for people.
+    /// Errors: a sentence for users.
     fn adopt(&mut self, pid: u32) -> Result<(), String> {
         let _ = pid;
         Ok(())
     }
 
-    /// Whether a process that it chose, or one that such a process made, still lives: for recordings
-    /// that follow them. A source that chooses none says no.
+    /// Whether a selected process, or a descendant of one, is still running: for recordings
+    /// that follow them. False for a source that selects none.
     fn follows_somebody(&self) -> bool {
         false
     }
 
-    /// Stops for now, or goes on.
+    /// Pauses or resumes.
     fn pause(&mut self, paused: bool);
 
-    /// Ends and takes the rest, the last losses included.
+    /// Ends, and delivers the rest, including the last losses.
     fn finish(&mut self, sink: &mut dyn Sink) -> SourceReport;
 }
 
-/// Gives schemas their ids, one after the other behind the internal ones. What has no place in
-/// the numbers of the ABI is left out.
+/// Assigns ids to schemas, one after the other after the internal ones. Schemas beyond
+/// the limit of the ABI are left out.
 pub fn register(schemas: impl IntoIterator<Item = Schema>) -> Vec<RegisteredSchema> {
     let mut base_id = abi::INTERNAL_EVENT_COUNT;
     let mut registered = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From what a ring reader delivers to packets as they stand in a stream file.
+//! Converts chunks of a ring reader to packets of a stream file.
 //!
 //! ```text
 //! buffer  [ header 128 | WRITER 16 | records of the chunk ... ]
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A part of a packet that was still open becomes a packet of its own. If it does not begin with
-//! the packet, the last WRITER record is put in front of it, so that every packet can be read
-//! alone. The bytes are private copies by then: what is summed, counted and written is the same.
+//! the packet, the last WRITER record is inserted before it, so that every packet can be read
+//! alone. The bytes are private copies by then: the same bytes are summed, counted and written.
 
 mod part;
 
@@ -20,89 +20,89 @@ use lateralis_ring::{Chunk, LossCounts, PacketHeader, PacketPlace};
 use crate::index::IndexEntry;
 use crate::walk::{Introduction, RecordPlan, extend_time};
 
-/// Bytes in front of the records in a buffer for [`RingStream::seal`].
+/// Bytes before the records in a buffer for [`RingStream::seal`].
 pub const PREFIX_BYTES: usize =
     abi::PACKET_HEADER_BYTES as usize + abi::WRITER_RECORD_BYTES as usize;
-/// A record may be this much later than the moment it was read: counters of two CPUs need not
-/// agree better than that. 2^20 ticks are 0.3 ms at 3 GHz.
+/// A record may be this much later than the time at which it was read, because counters of two CPUs may
+/// differ by as much. 2^20 ticks are 0.3 ms at 3 GHz.
 const CLOCK_SKEW_TICKS: u64 = 1 << 20;
-/// Most loss intervals kept per ring; what comes later is added to the last.
+/// Maximum number of loss intervals kept per ring; later losses are added to the last.
 pub const INTERVALS_MAX: usize = 1000;
-/// Most damages kept per ring; the rest is only counted.
+/// Maximum number of damages kept per ring; further ones are only counted.
 pub const DAMAGES_MAX: usize = 100;
 
 /// Events lost between two packets of a ring, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossInterval {
-    /// Clock: not lost before this.
+    /// Start, clock.
     pub from: u64,
-    /// Clock: not lost after this.
+    /// End, clock.
     pub to: u64,
-    /// How many.
+    /// The losses by cause.
     pub lost: LossCounts,
 }
 
-/// Content of a packet that could not be kept.
+/// Damaged content of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketDamage {
     /// Number of the packet in the stream file.
     pub sequence: u64,
     /// Bytes of records that were left out.
     pub dropped_bytes: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 /// Sums over a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StreamTotals {
-    /// Packets made.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// Events of schemas in them.
+    /// Number of events of schemas in them.
     pub events: u64,
-    /// Internal events in them.
+    /// Number of internal events in them.
     pub internal_events: u64,
     /// Packets that were overwritten before they could be read.
     pub lost_packets: u64,
     /// Packets with damage.
     pub damaged_packets: u64,
-    /// Packets that began before the end of the one in front of them, or after they were read.
+    /// Packets that began before the end of the previous one, or after they were read.
     pub backward_steps: u64,
     /// Events that were read but could not be written to the file.
     pub not_written: u64,
 }
 
-/// What all packets of an area have in common.
+/// Common data of all packets of an area.
 #[derive(Debug, Clone, Copy)]
 pub struct SealContext<'a> {
     /// Trace UUID.
     pub uuid: [u8; 16],
     /// Stream class.
     pub stream_id: u32,
-    /// Which area.
+    /// Id of the area.
     pub area_id: u64,
-    /// Layouts; `None` where the area's schemas cannot be read.
+    /// Layouts; `None` if the area's schemas are unreadable.
     pub plan: Option<&'a RecordPlan>,
     /// The ring is in overwrite mode.
     pub overwrite: bool,
     /// The traced machine has the other byte order.
     pub swapped: bool,
-    /// Clock now; no time in a packet can be much later.
+    /// Current clock; no time in a packet can be much later.
     pub now: u64,
 }
 
 /// A finished packet in the buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// Where in the buffer.
+    /// Range in the buffer.
     pub bytes: Range<usize>,
-    /// Its entry in the index, but for the place in the file.
+    /// Its index entry, except for the offset in the file.
     pub index: IndexEntry,
-    /// Events of schemas in it.
+    /// Number of events of schemas in it.
     pub events: u64,
-    /// Internal events in it.
+    /// Number of internal events in it.
     pub internal_events: u64,
 }
 
@@ -120,15 +120,15 @@ pub struct RingStream {
     writer: Option<[u8; 8]>,
     /// Loss counts when the recording began.
     baseline: LossCounts,
-    /// Losses since then, as far as packets tell.
+    /// Losses since then, as far as packets have reported them.
     told: LossCounts,
     counts: Vec<u64>,
     totals: StreamTotals,
     intervals: Vec<LossInterval>,
     damages: Vec<PacketDamage>,
-    /// Where in the ring the next chunk was.
+    /// Position of the next chunk in the ring.
     place: Option<PacketPlace>,
-    /// Processes that introduced themselves since somebody asked, and when.
+    /// Processes that introduced themselves since the last query, and when.
     introductions: Vec<(u64, Introduction)>,
 }
 
@@ -153,23 +153,23 @@ impl RingStream {
         }
     }
 
-    /// From here on the ring's loss counts count from these. Context: before the first packet.
+    /// Sets the baseline of the ring's loss counts. Context: before the first packet.
     pub fn lost_before(&mut self, baseline: LossCounts) {
         self.baseline = baseline;
     }
 
-    /// What the ring's loss counts count from.
+    /// The baseline of the ring's loss counts.
     pub fn lost_at_start(&self) -> LossCounts {
         self.baseline
     }
 
-    /// Processes that introduced themselves in packets sealed since the last call, with readings of
-    /// the clock. Each is told once; at most as many as such records fit into the packets.
+    /// Processes that introduced themselves in packets sealed since the last call, with clock
+    /// times. Each is returned once; their number is bounded by the size of the packets.
     pub fn take_introductions(&mut self) -> Vec<(u64, Introduction)> {
         std::mem::take(&mut self.introductions)
     }
 
-    /// The stream as it is now, to go back to, if its sums are such.
+    /// A copy of the current state, to restore later, if its sums match.
     pub fn clone_if(&self, holds: impl Fn(&StreamTotals) -> bool) -> Option<RingStream> {
         holds(&self.totals).then(|| self.clone())
     }
@@ -184,33 +184,33 @@ impl RingStream {
         &self.counts
     }
 
-    /// Losses since the start, by cause, as the packets tell them.
+    /// Losses since the start, by cause, as reported in packets.
     pub fn losses(&self) -> LossCounts {
         self.told
     }
 
-    /// Losses since the start if `live` are the ring's counts now.
+    /// Losses since the start, if the ring's current counts are `live`.
     pub fn losses_of(&self, live: &LossCounts) -> LossCounts {
         live.since(&self.baseline).max(&self.told)
     }
 
-    /// When what was lost; at most [`INTERVALS_MAX`].
+    /// Loss intervals; at most [`INTERVALS_MAX`].
     pub fn intervals(&self) -> &[LossInterval] {
         &self.intervals
     }
 
-    /// What could not be kept; at most [`DAMAGES_MAX`].
+    /// Damages; at most [`DAMAGES_MAX`].
     pub fn damages(&self) -> &[PacketDamage] {
         &self.damages
     }
 
-    /// Notes packets that were overwritten: their numbers stay free.
+    /// Skips overwritten packets: their sequence numbers stay unused.
     pub fn skip_packets(&mut self, count: u64) {
         self.sequence = self.sequence.saturating_add(count);
         self.totals.lost_packets = self.totals.lost_packets.saturating_add(count);
     }
 
-    /// Notes damage that has no packet.
+    /// Adds damage that belongs to no packet.
     pub fn note_damage(&mut self, reason: String) {
         self.damage(0, reason);
     }
@@ -239,18 +239,18 @@ impl RingStream {
         }
     }
 
-    /// Notes that the next chunk to seal holds the records from `from` on of the ring's packet
-    /// `sequence`, and all that follow up to its end.
+    /// Sets the position of the next chunk: the records of the ring's packet `sequence` from `from` on,
+    /// up to its end.
     pub fn locate(&mut self, sequence: u64, from: u64) {
         let has_all_losses = self.baseline == LossCounts::default();
         self.place =
             Some(PacketPlace { sequence, from, has_repeated_writer: false, has_all_losses });
     }
 
-    /// Makes a packet of a chunk whose records stand in `buffer` from [`PREFIX_BYTES`] on.
-    /// `None` if there is nothing to say: no records and no new losses.
+    /// Makes a packet of a chunk whose records are in `buffer` from [`PREFIX_BYTES`] on.
+    /// `None` if it would be empty: no records and no new losses.
     ///
-    /// Records behind the first that no schema explains are left out, and noted as damage.
+    /// Records after the first that no schema describes are left out, and reported as damage.
     /// Cost: a walk over the records and a checksum over the bytes.
     pub fn seal(
         &mut self,
@@ -273,7 +273,7 @@ impl RingStream {
             .and_then(|plan| plan.header(&buffer[records.clone()], 0))
             .map_or(base, |(_, low)| extend_time(base, low));
         let mut begin = if own_start { base } else { first_time.min(latest) };
-        // Whose records stand before the first WRITER of this part: known before the walk.
+        // The thread before the first WRITER of this part must be known before the walk.
         let writer_before = self.writer;
         let (mut events, mut internal_events) = (0, 0);
         let mut last_time = base.max(self.last_time);
@@ -314,7 +314,7 @@ impl RingStream {
             return None;
         }
         if end == records.start {
-            slack = 0; // it belongs to a record that an earlier packet holds
+            slack = 0; // it belongs to a record of an earlier packet
         }
         let mut start = records.start;
         if !own_start && end > records.start {
@@ -335,12 +335,12 @@ impl RingStream {
         ))
     }
 
-    /// Losses told by [`RingStream::tell_losses`] that no packet carries yet.
+    /// Whether losses reported by [`RingStream::tell_losses`] are in no packet yet.
     fn has_untold_losses(&self) -> bool {
         self.intervals.last().is_some_and(|last| last.to > self.last_end)
     }
 
-    /// Puts the WRITER record of `writer` in front of the records; its bytes, or 0 if none is known.
+    /// Inserts the WRITER record of `writer` before the records; returns its size, 0 if there is none.
     fn repeat_writer(
         &mut self,
         context: &SealContext<'_>,
@@ -369,8 +369,8 @@ impl RingStream {
         abi::WRITER_RECORD_BYTES as usize
     }
 
-    /// A packet without records that carries losses no other packet will: at the end of a
-    /// recording. `live` are the ring's counts now. `None` if everything was told.
+    /// A packet without records for losses that no other packet will contain, at the end of a
+    /// recording. `live` are the ring's current counts. `None` if all were reported.
     pub fn seal_losses(
         &mut self,
         context: &SealContext<'_>,
@@ -396,7 +396,7 @@ impl RingStream {
         Some(self.finish(context, buffer, 0..end, numbers))
     }
 
-    /// A packet without records that carries how many events were not written, in
+    /// A packet without records that contains the number of events not written, in
     /// `events_discarded`; for the end of a recording. `None` if there are none.
     pub fn seal_not_written(
         &mut self,
@@ -470,14 +470,14 @@ impl RingStream {
         Sealed { bytes, index, events: numbers.events, internal_events: numbers.internal_events }
     }
 
-    /// Takes a sealed packet back out of the sums: it did not reach the file.
+    /// Removes a sealed packet from the sums, because it was not written to the file.
     pub fn not_written(&mut self, context: &SealContext<'_>, sealed: &Sealed, buffer: &[u8]) {
         self.totals.packets -= 1;
         self.totals.bytes -= sealed.bytes.len() as u64;
         self.totals.events -= sealed.events;
         self.totals.internal_events -= sealed.internal_events;
         self.totals.not_written += sealed.events;
-        // The file's numbers count packets as written.
+        // Sequence numbers in the file count written packets.
         self.sequence = sealed.index.sequence;
         let slack = (sealed.index.packet_bits - sealed.index.content_bits) / 8;
         let records = sealed.bytes.start + abi::PACKET_HEADER_BYTES as usize..sealed.bytes.end;
@@ -506,8 +506,8 @@ struct Numbers {
     flags: u32,
 }
 
-/// Whether the checksum of a packet in a file is right; `true` for packets without one.
-/// `bytes` is at least a packet header, and the same afterwards.
+/// Whether the checksum of a packet in a file is correct; `true` for packets without one.
+/// `bytes` contains at least a packet header, and is unchanged afterwards.
 pub fn checksum_holds(bytes: &mut [u8], swapped: bool) -> bool {
     let at = packet::CHECKSUM as usize;
     let Some(place) = bytes.get_mut(at..at + 4) else { return false };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From record to record through the content of a packet, by the layout of their schemas
-//! [ring-abi §3]: to count events exactly, to find the last time stamp, and to notice damage.
+//! Steps through the records of a packet by the layouts of their schemas
+//! [ring-abi §3]: to count events exactly, to find the last time stamp, and to detect damage.
 
 mod records;
 
@@ -13,12 +13,12 @@ use lateralis_ring::abi;
 
 pub use records::{Record, Records};
 
-/// How to step over one record.
+/// How to determine the end of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     /// No schema has this id.
     Unknown,
-    /// Exact bytes, header included.
+    /// Exact size in bytes, header included.
     Fixed(u32),
     /// Field by field.
     Fields(Box<[Field]>),
@@ -38,46 +38,46 @@ pub struct RecordPlan {
     swapped: bool,
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Walked {
-    /// Bytes of whole, known records from the start, a multiple of 8 unless all was good.
+    /// Size of complete, known records from the start, in bytes; a multiple of 8 unless all were valid.
     pub good_bytes: u64,
-    /// Slack of the last good record.
+    /// Slack of the last valid record.
     pub good_slack: u64,
-    /// Time of the last good record, extended from the time given.
+    /// Time of the last valid record, extended from the given time.
     pub last_time: u64,
-    /// Good records with ids of 16 and above.
+    /// Number of valid records with ids of 16 and above.
     pub events: u64,
-    /// Good records with ids below 16.
+    /// Number of valid records with ids below 16.
     pub internal_events: u64,
     /// Offset of the last WRITER record.
     pub last_writer_at: Option<u64>,
     /// Offsets of the PROCESS records, and their times.
     pub processes_at: Vec<(u64, u64)>,
-    /// Why the walk ended before the end.
+    /// Why the walk ended early.
     pub fault: Option<WalkFault>,
 }
 
-/// What a process says of itself before its first event.
+/// Data that a process records before its first event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Introduction {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
-    /// That of its parent.
+    /// Pid of its parent.
     pub parent_pid: u32,
     /// Name of the thread that wrote first.
     pub name: Vec<u8>,
 }
 
-/// Why a record could not be stepped over.
+/// Why a record is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalkFault {
     /// No registered schema has this id.
     UnknownId(u16),
-    /// The record reaches beyond the content, or ends before it.
+    /// The record extends beyond the content, or ends before its end.
     Length(u16),
-    /// The record would be older than its predecessor, or from after the packet was read.
+    /// The record would be older than the previous one, or later than the reading of the packet.
     Time(u16),
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for WalkFault {
     }
 }
 
-/// Bytes of an event without fields of variable length.
+/// Size of an event without fields of variable length, in bytes.
 fn fixed_bytes(event: &Event) -> Option<u32> {
     event.fields.iter().try_fold(abi::RECORD_HEADER_BYTES as u32, |end, field| {
         match field_of(&field.ty) {
@@ -123,14 +123,14 @@ fn step_of(event: &Event) -> Step {
 }
 
 impl RecordPlan {
-    /// A plan that knows the internal events.
+    /// A plan with the internal events.
     pub fn new(swapped: bool) -> RecordPlan {
         let mut plan = RecordPlan { steps: Vec::new(), swapped };
         plan.add(0, lateralis_pleco::internal_schema());
         plan
     }
 
-    /// Adds a schema whose first event has id `base_id`. Ids beyond the ABI's are left out.
+    /// Adds a schema whose first event has id `base_id`. Ids beyond the ABI's limit are left out.
     pub fn add(&mut self, base_id: u32, schema: &Schema) {
         for event in &schema.events {
             let Some(id) = base_id.checked_add(event.index) else { return };
@@ -145,12 +145,12 @@ impl RecordPlan {
         }
     }
 
-    /// Ids from 0 to the highest known, exclusive.
+    /// Highest known id plus 1.
     pub fn id_count(&self) -> usize {
         self.steps.len()
     }
 
-    /// The 32 bits at `at`, as the program had them.
+    /// The 32 bits at `at`, in the program's byte order.
     pub(crate) fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
         let mut word: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
         if self.swapped {
@@ -159,7 +159,7 @@ impl RecordPlan {
         Some(u32::from_ne_bytes(word))
     }
 
-    /// The 64 bits at `at`, as the program had them.
+    /// The 64 bits at `at`, in the program's byte order.
     pub(crate) fn double_word(&self, bytes: &[u8], at: usize) -> Option<u64> {
         let mut word: [u8; 8] = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
         if self.swapped {
@@ -179,7 +179,7 @@ impl RecordPlan {
         })
     }
 
-    /// Writes id and low 48 bits of a time over the header of the record at `at`, if there is one.
+    /// Overwrites id and low 48 bits of the time in the header of the record at `at`, if there is one.
     pub fn set_header(&self, bytes: &mut [u8], at: usize, id: u16, time: u64) {
         let time = time & ((1 << abi::TIME_BITS) - 1);
         let little = cfg!(target_endian = "little") != self.swapped;
@@ -197,7 +197,7 @@ impl RecordPlan {
         }
     }
 
-    /// Where the record at `at` ends, behind its last field; `None` if it is cut or unknown.
+    /// End of the record at `at`, after its last field; `None` if it is truncated or unknown.
     pub fn end(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let (id, _) = self.header(bytes, at)?;
         let exact = match self.steps.get(usize::from(id))? {
@@ -208,7 +208,7 @@ impl RecordPlan {
         at.checked_add(exact).filter(|end| *end <= bytes.len())
     }
 
-    /// Who the PROCESS record at `at` says it is; `None` if it is cut.
+    /// The content of the PROCESS record at `at`; `None` if it is truncated.
     pub fn process(&self, bytes: &[u8], at: usize) -> Option<Introduction> {
         let fields = at.checked_add(abi::RECORD_HEADER_BYTES as usize)?;
         let pid = self.word(bytes, fields)?;
@@ -219,7 +219,7 @@ impl RecordPlan {
         Some(Introduction { pid, parent_pid, name: name.copied().collect() })
     }
 
-    /// Exact bytes of the record at `at`, by its fields.
+    /// Exact size in bytes of the record at `at`, from its fields.
     fn measure(&self, bytes: &[u8], at: usize, fields: &[Field]) -> Option<usize> {
         let mut end = abi::RECORD_HEADER_BYTES as usize;
         for field in fields {
@@ -245,11 +245,11 @@ impl RecordPlan {
         Some(end)
     }
 
-    /// Steps over the records in `bytes`, of which the last ends `slack` bytes before the end.
-    /// `counts[id]` grows by one for every record that was whole and known. Times are extended
-    /// from the start of `times`; a record that then lies behind its end has no believable time,
-    /// nor has one that is less than half a turn of the 48 bits before its predecessor: readers
-    /// would put it, and all that follow, a whole turn into the future.
+    /// Steps over the records in `bytes`, the last of which ends `slack` bytes before the end.
+    /// Increments `counts[id]` for every complete and known record. Times are extended
+    /// from the start of `times`. A record whose time is then after the end of `times` is invalid;
+    /// so is one that is less than half a wrap of the 48 bits before the previous one: readers
+    /// would place it, and all later ones, a whole wrap in the future.
     ///
     /// Cost: about one load and one table access per record; strings are searched for NUL.
     pub fn walk(
@@ -284,7 +284,7 @@ impl RecordPlan {
             };
             let next = at + exact.next_multiple_of(8);
             if next >= exact_end && at + exact != exact_end {
-                // The last record has to end where the writer says it does.
+                // The last record has to end where the writer's slack places it.
                 walked.fault = Some(WalkFault::Length(id));
                 break;
             }
@@ -313,7 +313,7 @@ impl RecordPlan {
     }
 }
 
-/// The time whose low 48 bits are `low`, at or after `time`, as readers of CTF understand it.
+/// The time whose low 48 bits are `low`, at or after `time`, as extended by readers of CTF.
 pub fn extend_time(time: u64, low: u64) -> u64 {
     let mask = (1u64 << abi::TIME_BITS) - 1;
     let candidate = (time & !mask) | (low & mask);
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(walked.good_bytes, bytes.len() as u64);
         assert_eq!(walked.last_time, 6);
         assert_eq!(counts[16..21], [1; 5]);
-        // With another slack the last record cannot be right.
+        // With another slack the last record cannot be valid.
         for slack in [0, 1, 5] {
             let walked = plan.walk(&bytes, slack, 1..=6, &mut Vec::new());
             assert_eq!(walked.fault, Some(WalkFault::Length(20)), "slack {slack}");
@@ -381,7 +381,7 @@ mod tests {
             (record(17, 1, &[0xff; 8]), WalkFault::Length(17)),
             (record(16, 10, b"too new\0"), WalkFault::Time(16)),
             (record(16, 0, b"too old\0"), WalkFault::Time(16)),
-            // What a page holds that was cut from a file.
+            // Content of a page that was truncated from a file.
             (vec![0; 64], WalkFault::Time(abi::ID_WRITER)),
         ] {
             let mut all = record(16, 1, b"good\0");

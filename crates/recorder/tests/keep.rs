@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Windows cut out of packets hold exactly the records of their time, and can be read alone.
+//! Windows cut out of packets contain exactly the records of their time, and can be read alone.
 
 #![cfg(unix)]
 
@@ -49,7 +49,7 @@ fn packets() -> (RecordPlan, Retention) {
     (plan, kept)
 }
 
-/// Numbers and threads of the events of a window, and what was lost in it.
+/// Numbers and threads of the events of a window, and its losses.
 fn window(plan: &RecordPlan, kept: &Retention, from: u64, to: u64) -> (Vec<(u64, u32)>, u64) {
     let context = SealContext {
         uuid: [9; 16],
@@ -104,7 +104,7 @@ fn every_window_has_exactly_its_records_its_threads_and_its_losses() {
             let expected: Vec<(u64, u32)> =
                 inside.map(|n| (time(n), if n % 7 < 3 { 11 } else { 12 })).collect();
             assert_eq!(events, expected, "{from}..={to}");
-            // Where the window cuts through the time of the losses, they may be in it or not.
+            // If the window cuts through the loss interval, the losses may be in it or not.
             if from <= lost_between.0 && lost_between.1 <= to {
                 assert_eq!(lost, 5, "{from}..={to}");
             } else if to < lost_between.0 || lost_between.1 < from {

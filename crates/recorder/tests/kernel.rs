@@ -12,10 +12,10 @@ use lateralis_recorder::linux::kernel::{
 };
 use lateralis_recorder::linux::{Session, Summary};
 
-/// One test at a time: each looks at what is left in the kernel.
+/// One test at a time, because each checks the kernel for leftovers.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Where tracefs is; none, and said so, without the right.
+/// Path of tracefs; `None`, with a message, without privileges.
 fn usable() -> Option<(PathBuf, MutexGuard<'static, ()>)> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     match tracefs() {
@@ -96,7 +96,7 @@ fn system_calls_of_a_program_are_all_there() {
     assert_eq!(summary.exit_status, Some(0));
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(report.totals.lost.total, 0);
-    // What dd does besides copying is a constant few.
+    // Other calls of dd are a small constant number.
     for name in ["syscalls:sys_enter_write", "syscalls:sys_exit_write"] {
         let count = report.events[name];
         assert!((1000..1010).contains(&count), "{name}: {count}");
@@ -121,7 +121,7 @@ fn a_forced_overrun_is_counted_exactly() {
     assert!(lost.full > 0, "{lost:?}");
     let source = &report.sources[0];
     assert_eq!(source.lost.values().sum::<u64>(), lost.total);
-    // Two of each call, and the few hundred that a program's start and end take.
+    // Two of each call, and the few hundred of a program's start and end.
     let all = report.totals.events + lost.total;
     assert!((1_200_000..1_201_000).contains(&all), "{all}");
     let intervals = report.streams.iter().flat_map(|stream| &stream.intervals);
@@ -176,7 +176,7 @@ fn without_tracefs_it_says_what_to_do() {
     }
 }
 
-/// What perf gives, if it may be asked.
+/// The options for perf, if it is permitted.
 fn by_perf(kernel: KernelOptions) -> Option<KernelOptions> {
     let kernel = KernelOptions { by: KernelBy::Perf, ..kernel };
     match open(&kernel) {
@@ -205,8 +205,8 @@ fn perf_gives_what_an_instance_gives() {
         }
         report
     });
-    // Of a single program all is the same from its beginning on: its calls by name. Before, the one
-    // chooses itself by a call that the other does not see, and the other sees what comes before.
+    // For a single program both are the same from its start on: its calls by name. Before that, one of them
+    // selects the process by a call that the other does not see, and the other sees earlier calls.
     let calls = |report: &lateralis_recorder::Report| {
         let before = ["write", "execve", "rt_sig", "close", "prlimit", "clone", "vfork", "set_"];
         let mut all = report.events.clone();
@@ -246,9 +246,9 @@ fn what_finds_no_room_in_perf_s_buffers_is_counted_exactly() {
     assert!(lost.full > 0, "{lost:?}");
     let source = &report.sources[0];
     assert_eq!(source.lost["no room"], lost.total);
-    // The kernel's own counts of all that happened are no less, or it would be a problem.
+    // The kernel's own counts are not larger, otherwise there would be a problem.
     assert!(report.problems.is_empty(), "{:?}", report.problems);
-    // Two calls and their ends for each piece; whatever else the machine did is there as well.
+    // Two calls and their ends for each piece; also all other activity of the machine.
     assert!(report.totals.events + lost.total > 1_200_000, "{} {lost:?}", report.totals.events);
     let intervals = report.streams.iter().flat_map(|stream| &stream.intervals);
     assert_eq!(intervals.map(|interval| interval.lost.total).sum::<u64>(), lost.total);
@@ -260,7 +260,7 @@ fn where_no_instance_can_be_made_perf_is_asked_and_its_clock_is_bounded() {
     if by_perf(options(&["sched"], true)).is_none() {
         return;
     }
-    // A tracefs in which no instance can be made.
+    // A tracefs in which no instance can be created.
     let place = Place::new("kernel-no-instances");
     for name in ["available_events", "events"] {
         std::os::unix::fs::symlink(tracefs.join(name), place.0.join(name)).unwrap();
@@ -279,8 +279,8 @@ fn where_no_instance_can_be_made_perf_is_asked_and_its_clock_is_bounded() {
         (source.details["by"].as_str(), source.details["scope"].as_str()),
         ("perf", "machine")
     );
-    // Two readings of clocks that both tick evenly; a machine that takes the processor away between
-    // them says so by a larger bound.
+    // Two readings of clocks of constant rate; if the process is preempted between
+    // them, the error bound is larger.
     let error_ns: u64 = source.details["trace_clock_error_ns"].parse().unwrap();
     assert!((1..100_000_000).contains(&error_ns), "{error_ns}");
     println!("clock of perf: off by {error_ns} ns at most");

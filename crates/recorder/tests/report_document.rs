@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `docs/reference/report-json.md` names every field of `report.json`.
+//! Checks that `docs/reference/report-json.md` names every field of `report.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

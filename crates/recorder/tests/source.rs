@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What sources give becomes packets that can be read alone, with every loss in its interval; and
-//! a session writes them beside those of programs.
+//! Records of sources become packets that can be read alone, with every loss in its interval; and
+//! a session writes them in addition to those of programs.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ fn stream() -> StreamPlan {
     StreamPlan { name: "test_0".to_owned(), number: 3, is_cpu: true }
 }
 
-/// Numbers as often as it is drained.
+/// Delivers a number each time that it is drained.
 #[derive(Default)]
 struct Numbers {
     next: u32,
     lost: u64,
-    /// Called once, when this many numbers have been given.
+    /// Called once, when this many numbers have been delivered.
     after: Option<(u32, fn())>,
 }
 
@@ -109,7 +109,7 @@ fn every_packet_can_be_read_alone_and_losses_have_their_place() {
         if walked.events > 0 {
             assert_eq!(plan.header(&packet[128..], 0).unwrap().0, abi::ID_WRITER);
         } else {
-            // Nothing but what was lost stands in it.
+            // It contains only the losses.
             assert_eq!(header.lost.full, lost + 5);
         }
         events += walked.events;
@@ -158,7 +158,7 @@ fn a_session_records_a_source_without_any_program() {
     let mut options = RecordOptions::new(root.join("out"));
     options.area_dir = Some(root.join("areas"));
     let mut session = Session::new(options).unwrap();
-    // The session ends when the source has given enough, however long that takes. It catches this
+    // The session ends when the source has delivered enough, however long that takes. It catches this
     // signal before it drains anything.
     let stop = || rustix::process::kill_process(rustix::process::getpid(), Signal::TERM).unwrap();
     let source = Numbers { after: Some((300, stop)), ..Numbers::default() };

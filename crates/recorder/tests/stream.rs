@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From ring to packets without a system: the reference writer fills an area in memory, readings
-//! at odd moments become packets, and every packet can be read alone.
+//! From ring to packets without an operating system: the reference writer fills an area in memory, readings
+//! at odd times become packets, and every packet can be read alone.
 
 use std::sync::atomic::AtomicU64;
 
@@ -94,7 +94,8 @@ fn packets_are_numbered_checked_ordered_and_readable_alone() {
             other => panic!("{other:?}"),
         }
         context.now = time;
-        // Now a part of the open packet, now only closed ones, now a pause longer than the ring.
+        // Sometimes a part of the open packet, sometimes only closed ones, sometimes a pause longer than the
+        // ring.
         let paused = (1000..2000).contains(&n);
         if !paused && (n % 31 == 0 || (n % 400) < 100 && n % 5 == 0) {
             take(&mut stream, &context, n % 2 == 0);
@@ -140,7 +141,7 @@ fn packets_are_numbered_checked_ordered_and_readable_alone() {
         assert!(walked.last_time <= header.timestamp_end);
         events += walked.events;
         if !records.is_empty() {
-            // Alone, a reader knows whose records these are.
+            // From the packet alone, a reader knows the thread of these records.
             assert_eq!(plan.header(records, 0).unwrap().0, abi::ID_WRITER);
         }
     }

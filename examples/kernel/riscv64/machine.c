@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * QEMU's RISC-V `virt`, 64 bits. The kernel is in machine mode and never interrupted; applications are in
- * user mode, and physical memory protection lets them reach nothing but their own memory.
+ * QEMU's RISC-V `virt`, 64 bits. The kernel runs in machine mode and is never interrupted; applications run
+ * in user mode, and physical memory protection restricts them to their own memory.
  */
 #include "kernel.h"
 #include "lat_port.h"
@@ -38,7 +38,7 @@ void machine_send(uint32_t core)
 void machine_taken(void)
 {
     CLINT_SEND(this_core()->number) = 0;
-    /* What the sender wrote before is seen after. */
+    /* What the sender wrote before is visible after this. */
     __asm__ volatile("fence iorw, iorw" : : : "memory");
 }
 
@@ -49,7 +49,7 @@ void machine_timer(uint32_t ticks)
 
 uint64_t machine_sleep(void)
 {
-    /* Wakes on what is enabled in mie, though mstatus masks all [Privileged ISA, 3.3.3]. */
+    /* Interrupts enabled in mie end the wait, though mstatus masks all [Privileged ISA, 3.3.3]. */
     __asm__ volatile("wfi" : : : "memory");
     return READ("mip") & READ("mie");
 }
@@ -92,19 +92,19 @@ _Static_assert(offsetof(struct core, frame) == 8 && offsetof(struct core, scratc
 __attribute__((used)) static struct frame *trap(struct core *core)
 {
     const uint64_t cause = READ("mcause");
-    /* From machine mode: the kernel itself is wrong [Privileged ISA, 3.1.6: MPP]. */
+    /* From machine mode: an error of the kernel itself [Privileged ISA, 3.1.6: MPP]. */
     if ((READ("mstatus") >> 11 & 3u) == 3u)
         kernel_panic(core, cause, READ("mepc"));
     if (cause >> 63 != 0)
         return kernel_interrupt(core, (enum interrupt)(cause & 63u));
-    if (cause == 8) { /* a call from user mode */
+    if (cause == 8) { /* a system call from user mode */
         core->frame->pc += 4;
         return kernel_call(core);
     }
     kernel_panic(core, cause, READ("mepc"));
 }
 
-/* In mscratch is the core; x4 is tp and x5 is t0. */
+/* mscratch contains the address of the core; x4 is tp and x5 is t0. */
 __attribute__((naked, aligned(4), used)) static void trap_entry(void)
 {
     __asm__ volatile("csrrw tp, mscratch, tp\n"
@@ -129,7 +129,7 @@ __attribute__((naked)) void machine_resume(__attribute__((unused)) struct frame 
                      "mv t0, a0\n"
                      "ld t1, 0(t0)\n"
                      "csrw mepc, t1\n"
-                     "li t1, 0x1800\n" /* MPP: user mode; MPIE: interrupts are on there */
+                     "li t1, 0x1800\n" /* MPP: user mode; MPIE: enables interrupts there */
                      "csrc mstatus, t1\n"
                      "li t1, 0x80\n"
                      "csrs mstatus, t1\n"
@@ -150,8 +150,8 @@ __attribute__((used)) static _Noreturn void start(uint64_t number)
     core->frame = &core->own;
     WRITE("mscratch", core);
     WRITE("mtvec", trap_entry);
-    /* Nothing below the applications' memory, all of it, nothing above: ranges that end at an address
-     * (TOR, 0x08), the second readable, writable, executable [Privileged ISA, 3.7.1]. */
+    /* No access below the applications' memory, full access to it, none above: ranges given by their end
+     * (TOR, 0x08), the second one readable, writable and executable [Privileged ISA, 3.7.1]. */
     WRITE("pmpaddr0", (uintptr_t)user_begin >> 2);
     WRITE("pmpaddr1", (uintptr_t)user_end >> 2);
     WRITE("pmpcfg0", 0x0f08);
@@ -165,12 +165,12 @@ __attribute__((used)) static _Noreturn void start(uint64_t number)
     kernel_core(core);
 }
 
-/* All cores begin here; those but the first sleep until it has cleared the memory. */
+/* All cores begin here; all but the first sleep until it has cleared the memory. */
 __attribute__((naked, section(".reset"), used)) void board_reset(void)
 {
     __asm__ volatile("csrr a0, mhartid\n"
                      "li t0, %0\n"
-                     "bgeu a0, t0, 3f\n" /* a core that this kernel does not know */
+                     "bgeu a0, t0, 3f\n" /* a core that this kernel does not support */
                      "csrwi mie, 8\n"
                      "beqz a0, 2f\n"
                      "1: wfi\n"

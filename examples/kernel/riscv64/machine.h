@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* RISC-V, 64 bits: what is a matter of registers. */
+/* RISC-V, 64 bits: everything that depends on registers. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -7,14 +7,14 @@
 
 #define MACHINE_WATCHED 3u /* a breakpoint */
 
-/* Registers of a thread: machine.c knows the offsets. */
+/* Registers of a thread: machine.c depends on the offsets. */
 struct frame {
     uint64_t pc;
     uint64_t x[32];
 };
 enum { SP = 2, A0 = 10, A1 = 11, A7 = 17 };
 
-/* Of a system call: its number, its arguments, of which the first is replaced by the result. */
+/* Number and arguments of a system call; the result replaces the first argument. */
 static inline uint64_t *machine_number(struct frame *frame)
 {
     return &frame->x[A7];
@@ -28,7 +28,7 @@ static inline uint64_t *machine_second(struct frame *frame)
     return &frame->x[A1];
 }
 
-/* A thread that begins with a function. */
+/* Creates a thread that begins with this function. */
 static inline void machine_make(struct frame *frame, void (*entry)(uint64_t), uint64_t argument, char *stack)
 {
     frame->pc = (uintptr_t)entry;
@@ -36,7 +36,7 @@ static inline void machine_make(struct frame *frame, void (*entry)(uint64_t), ui
     frame->x[A0] = argument;
 }
 
-/* Calls the kernel, from user mode. */
+/* System call, from user mode. */
 static inline uint64_t machine_call(uint64_t number, uint64_t first, uint64_t second)
 {
     register uint64_t a0 __asm__("a0") = first;
@@ -53,7 +53,7 @@ static inline struct core *this_core(void)
     return core;
 }
 
-/* Instructions since the start; QEMU counts one a nanosecond with -icount shift=0. */
+/* Instructions since the start; with -icount shift=0 QEMU counts one per nanosecond. */
 static inline uint64_t machine_cycles(void)
 {
     uint64_t now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * QEMU's x86-64 `microvm`. The start of all cores is that of the tracer's port, ports/x86-64/boot.c.
- * Applications are in user mode and reach one page, of 2 MiB. The kernel is interrupted only while it sleeps,
- * and then notes which interrupt came.
+ * QEMU's x86-64 `microvm`. All cores start with the code of the tracer's port, ports/x86-64/boot.c.
+ * Applications run in user mode and can access one page, of 2 MiB. The kernel can be interrupted only while
+ * it sleeps, and then notes which interrupt occurred.
  */
 #include "kernel.h"
 
@@ -19,14 +19,14 @@
 
 extern char user_begin[], user_end[], board_bss[], board_bss_end[];
 
-/* [Intel SDM 3A, 8.7]: of it only the stack of the kernel is used. */
+/* [Intel SDM 3A, 8.7]: only the stack of the kernel is used. */
 struct __attribute__((packed)) task_state {
     uint32_t reserved;
     uint64_t stack;
     uint8_t rest[92];
 };
 static struct task_state task_states[CORES];
-static uint64_t segments[CORES][8];  /* GDT of each core: the last two are its task state */
+static uint64_t segments[CORES][8];  /* GDT of each core: the last two entries are its task state */
 static uint64_t descriptors[256][2]; /* IDT */
 static volatile uint64_t pending[CORES];
 
@@ -43,7 +43,7 @@ void machine_send(uint32_t core)
 
 void machine_taken(void)
 {
-    /* What the sender wrote before is seen after. */
+    /* What the sender wrote before is visible after this. */
     __atomic_thread_fence(__ATOMIC_ACQ_REL);
 }
 
@@ -55,7 +55,7 @@ void machine_timer(uint32_t ticks)
 uint64_t machine_sleep(void)
 {
     const uint32_t core = this_core()->number;
-    /* An interrupt that comes after STI comes after HLT has begun [Intel SDM 2B, STI]. */
+    /* An interrupt that arrives after STI is taken after HLT has begun [Intel SDM 2B, STI]. */
     if (pending[core] == 0)
         __asm__ volatile("sti\n\thlt\n\tcli" : : : "memory");
     const uint64_t came = pending[core];
@@ -77,7 +77,7 @@ _Noreturn void machine_stop(void)
 
 void machine_watch(const void *address)
 {
-    /* Breakpoint 0: stores to the 8 bytes there [Intel SDM 3B, 17.2]. */
+    /* Breakpoint 0: stores to the 8 bytes at this address [Intel SDM 3B, 17.2]. */
     __asm__ volatile("movq %0, %%dr0\n\tmovq %1, %%dr7" : : "r"(address), "r"(UINT64_C(0x90001)));
 }
 
@@ -86,7 +86,7 @@ static enum interrupt interrupt_of(uint64_t vector)
     return vector == TIMER_VECTOR ? INTERRUPT_TIMER : INTERRUPT_MESSAGE;
 }
 
-/* An assignment would be a call of memcpy, which is not here. */
+/* An assignment would become a call of memcpy, which this program does not have. */
 static void copy(struct frame *to, const struct frame *from)
 {
     uint64_t words = sizeof *to / 8u;
@@ -122,7 +122,8 @@ _Static_assert(offsetof(struct frame, vector) == 120 && offsetof(struct frame, c
                    offsetof(struct core, scratch) == 16,
                "as below");
 
-/* What the processor has pushed, then error (or 0) and vector; in user mode GS is not the core. */
+/* On the stack: the values that the processor pushed, then error (or 0) and vector; in user mode GS does not
+ * point to the core. */
 __asm__(".pushsection .text.entries, \"ax\"\n"
         "entry:\n"
         "testb $3, 24(%rsp)\n"
@@ -146,8 +147,8 @@ __asm__(".pushsection .text.entries, \"ax\"\n"
         "jz 1f\n"
         "swapgs\n"
         "1: iretq\n"
-        /* One entry each 16 bytes: of exceptions, of which some come with an error code
-         * [Intel SDM 3A, 6.3.1], then of the others. */
+        /* One entry every 16 bytes: exceptions, some of which push an error code
+         * [Intel SDM 3A, 6.3.1], then interrupts. */
         ".balign 16\n"
         "exception_entries:\n"
         ".set vector, 0\n"
@@ -179,7 +180,7 @@ _Noreturn void machine_resume(struct frame *frame)
     resume(frame);
 }
 
-/* Applications may use the pages that they are in. */
+/* Makes the pages of applications accessible in user mode. */
 static void open_pages(void)
 {
     boot_pages[0][0] |= PAGE_USER;
@@ -194,13 +195,13 @@ static void make_segments(uint64_t number, uint64_t stack)
 {
     uint64_t *const own = segments[number];
     const uint64_t state = (uintptr_t)&task_states[number];
-    /* Code and data of the kernel as boot.c has them, 32 bits, data and code of user mode. */
+    /* Code and data of the kernel as in boot.c, 32-bit code, data and code of user mode. */
     static const uint64_t usual[6] = {0, 0x00af9a000000ffff, 0x00cf92000000ffff, 0x00cf9a000000ffff,
                                       0x00cff2000000ffff, 0x00affa000000ffff};
     for (uint32_t i = 0; i < 6; i++)
         own[i] = usual[i];
     task_states[number].stack = stack;
-    /* A 64-bit task state that is there [Intel SDM 3A, 8.2.3]. */
+    /* A 64-bit task state segment, present [Intel SDM 3A, 8.2.3]. */
     own[6] = (sizeof(struct task_state) - 1u) | (state & 0xffffffu) << 16 | UINT64_C(0x89) << 40 |
              (state >> 24 & 0xffu) << 56;
     own[7] = state >> 32;
@@ -237,7 +238,7 @@ _Noreturn void boot_start(uint64_t number)
     table.address = (uintptr_t)descriptors;
     __asm__ volatile("lidt %0" : : "m"(table));
     boot_own((uintptr_t)core);
-    APIC(APIC_TIMER) = TIMER_VECTOR; /* once */
+    APIC(APIC_TIMER) = TIMER_VECTOR; /* one-shot */
     if (number == 0) {
         kernel_begin();
         boot_others();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* x86-64: what is a matter of registers. */
+/* x86-64: everything that depends on registers. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -7,19 +7,19 @@
 
 #define MACHINE_WATCHED 1u /* a debug exception */
 
-/* Registers of a thread, as an entry of machine.c and the processor push them. */
+/* Registers of a thread, in the order in which an entry of machine.c and the processor push them. */
 struct frame {
     uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
     uint64_t vector, error;
     uint64_t pc, cs, flags, sp, ss;
 };
 
-/* Segments of user mode, with its privilege level; interrupts are on there. */
+/* Segments of user mode, with its privilege level; interrupts are enabled there. */
 #define MACHINE_USER_DATA (4u << 3 | 3u)
 #define MACHINE_USER_CODE (5u << 3 | 3u)
 #define MACHINE_USER_FLAGS 0x202u
 
-/* Of a system call: its number, its arguments, of which the first is replaced by the result. */
+/* Number and arguments of a system call; the result replaces the first argument. */
 static inline uint64_t *machine_number(struct frame *frame)
 {
     return &frame->rax;
@@ -33,7 +33,7 @@ static inline uint64_t *machine_second(struct frame *frame)
     return &frame->rsi;
 }
 
-/* A thread that begins with a function, which finds the stack as after a call. */
+/* Creates a thread that begins with this function; its stack is as after a call. */
 static inline void machine_make(struct frame *frame, void (*entry)(uint64_t), uint64_t argument, char *stack)
 {
     frame->pc = (uintptr_t)entry;
@@ -44,14 +44,14 @@ static inline void machine_make(struct frame *frame, void (*entry)(uint64_t), ui
     frame->rdi = argument;
 }
 
-/* Calls the kernel, from user mode. */
+/* System call, from user mode. */
 static inline uint64_t machine_call(uint64_t number, uint64_t first, uint64_t second)
 {
     __asm__ volatile("int $0x80" : "+D"(first) : "a"(number), "S"(second) : "memory");
     return first;
 }
 
-/* In the kernel GS is the core, whose third word is its own address. */
+/* In the kernel GS points to the core, whose third word is its own address. */
 static inline struct core *this_core(void)
 {
     struct core *core;
@@ -59,7 +59,7 @@ static inline struct core *this_core(void)
     return core;
 }
 
-/* The time stamp counter; QEMU counts one instruction a nanosecond with -icount shift=0. */
+/* The time stamp counter; with -icount shift=0 QEMU counts one instruction per nanosecond. */
 static inline uint64_t machine_cycles(void)
 {
     uint32_t low, high;

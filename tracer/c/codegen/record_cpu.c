@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The record paths of per-CPU rings, one function each: their machine code is kept beside this
- * file, and how many instructions an event takes must not grow (limits.tsv). */
+/* The record paths of per-CPU rings, one function each. The listings in this folder hold their machine
+ * code; limits.tsv holds the number of instructions of each event, which must not grow. */
 #include "../test/support/tests.h"
 
 void probe_empty(void);

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* As record_cpu.c, for sites that are patched: while disabled, one instruction each. */
+/* Like record_cpu.c, for patchable sites: one instruction each while disabled. */
 #define LAT_PATCHABLE
 #include "record_cpu.c"

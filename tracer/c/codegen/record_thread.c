@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* As record_cpu.c, for rings of threads. */
+/* Like record_cpu.c, for per-thread rings. */
 #define LAT_RING_THREAD
 #include "record_cpu.c"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* `record CASE REPEATS`: an event, many times, into rings of threads in plain C, or of CPUs with
- * -DRECORD_PER_CPU; `record all REPEATS`: all cases in turn; `record list` prints them. Instruction
- * counters run it twice and divide the difference. No strings: how long strlen takes depends on the
+/* `record CASE REPEATS`: records an event many times, into per-thread rings in plain C, or into per-CPU rings
+ * with -DRECORD_PER_CPU. `record all REPEATS`: all cases in turn. `record list` prints them. Instruction
+ * counters run it twice and divide the difference. There are no strings: the time of strlen depends on the
  * C library and the processor. */
 #define _GNU_SOURCE
 #ifndef RECORD_PER_CPU
@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Before the constructor that makes the area: recorded, into rings that never fill. */
+/* Runs before the constructor that makes the area, so that events are recorded, into rings that never
+ * fill. */
 static __attribute__((constructor(101))) void ask_for_rings(void)
 {
     setenv("LATERALIS_RECORD", "session=1;buffer=65536;packet=16384;mode=overwrite;enable=*,!other", 1);

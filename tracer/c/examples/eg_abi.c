@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* <lat/abi.h>: looks at an area as a recorder does. `eg_abi FILE.area` prints what it holds. */
+/* <lat/abi.h>: reads an area as a recorder does. `eg_abi FILE.area` prints its content. */
 #include <lat/abi.h>
 
 #include <inttypes.h>

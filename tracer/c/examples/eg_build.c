@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* <lat/build.h>: what generated headers do for events whose length is known only at run time. Here
- * by hand, for a schema that was written by hand. */
+/* <lat/build.h>: the code of generated headers for events whose length is known only at run time, written
+ * by hand for a schema written by hand. */
 #include <lat/lat.h>
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The same headers in C++17. */
+/* The headers used from C++17. */
 #include "eg.h"
 
 #include <lat/log.h>

@@ -6,7 +6,7 @@
 
 static unsigned work(unsigned item)
 {
-    LAT_SPAN_EG_WORK(item); /* WORK_BEGIN here, WORK_END wherever the function is left */
+    LAT_SPAN_EG_WORK(item); /* WORK_BEGIN here, WORK_END wherever the function returns */
     unsigned sum = 0;
     for (unsigned i = 0; i < 1000; i++)
         sum += i * item;
@@ -24,7 +24,7 @@ int main(void)
     }
     lat_eg_found("needle", 3);
     lat_eg_sample(values, 2);
-    /* The arguments of LAT_TRACE are evaluated only if somebody records the event. */
+    /* LAT_TRACE evaluates its arguments only if the event is recorded. */
     LAT_TRACE(eg, found, "costly to find", sum);
     printf("%s\n", lat_recording() ? "recorded" : "nobody records");
     return 0;

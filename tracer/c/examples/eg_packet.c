@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* <lat/packet.h>: a program that forwards packets between two interfaces, and what came and went. */
+/* <lat/packet.h>: a program that forwards packets between two interfaces, and records both directions. */
 #include <lat/packet.h>
 
 #include <stdio.h>
 
-/* Of what goes to the uplink only the headers are kept. */
+/* Only the headers of packets to the uplink are kept. */
 static const struct lat_interface inside = {"inside", LAT_LINK_ETHERNET, 0};
 static const struct lat_interface uplink = {"uplink", LAT_LINK_ETHERNET, 42};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Several processes: children of a fork write into the area, and the rings, of their parent. */
+/* Several processes: children of a fork write into the area and the rings of their parent. */
 #include "eg.h"
 
 #include <stdio.h>

@@ -12,8 +12,8 @@
 #include "lateralis_small.h"
 
 /*
- * The core over the small area (spec/small-area.md). One file, no C library; it calls nothing but
- * the port. Numbers of 64 bits are only added to and shifted: no division, no 64-bit atomics.
+ * The core over the small area (spec/small-area.md). One file, no C library; it calls only
+ * the port. Numbers of 64 bits are only added and shifted: no division, no 64-bit atomics.
  */
 
 #ifndef LAT_PORT_HEADER
@@ -21,16 +21,16 @@
 #endif
 #include LAT_PORT_HEADER
 
-/* Words that an interrupt or a reader may look at between any two instructions. */
+/* Words that an interrupt or a reader may access between any two instructions. */
 #define NOW(word) (*(volatile uint32_t *)&(word))
 
-/* Here the compiler has written what was to be written. */
+/* Compiler barrier: all earlier writes have been emitted. */
 #define HERE() __asm__ volatile("" ::: "memory")
 
 #if LAT_PORT_CORES == 1
 #define ORDER() HERE()
 #else
-/* Pairs with the fence of a reader on another core: lat_small_take, and whoever stops the cores. */
+/* Pairs with the fence of a reader on another core: lat_small_take, or code that stops the cores. */
 #define ORDER() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #endif
 
@@ -39,7 +39,7 @@
 #define PACKET_HEADER_BYTES ((uint32_t)sizeof(struct lat_small_packet))
 #define WRITER_BYTES 16u
 
-/* Ids have 16 bits, and the first are internal. */
+/* Ids have 16 bits; the first ones are internal. */
 #define EVENTS_MAX (65536u - LAT_SMALL_FIRST_ID)
 
 static LAT_INLINE struct lat_small_ring *ring_of(uint32_t core)
@@ -67,19 +67,19 @@ static LAT_INLINE struct lat_small_packet *packet_of(struct lat_small_ring *ring
     return (struct lat_small_packet *)(void *)((char *)ring + offset);
 }
 
-/* Where the packet `sequence` is, from the control block. */
+/* Offset of packet `sequence` from the control block. */
 static uint32_t offset_of(uint32_t sequence)
 {
     return CONTROL_BYTES + (sequence & (HEADER->packets_per_ring - 1u)) * HEADER->packet_bytes;
 }
 
-/* Where the open packet begins; the cursor is behind its header. */
+/* Offset of the open packet; the cursor is past its header. */
 static uint32_t open_offset(const struct lat_small_ring *ring)
 {
     return CONTROL_BYTES + ((ring->cursor - CONTROL_BYTES - 1u) & ~(HEADER->packet_bytes - 1u));
 }
 
-/* The record header: id in the low 16 bits, time in the high 48; here as two words. */
+/* Writes the record header: id in the low 16 bits, time in the high 48; here as two words. */
 static LAT_INLINE void put_header(uint32_t *record, uint32_t id)
 {
 #if LAT_PORT_CLOCK_BITS == 32
@@ -97,7 +97,7 @@ static LAT_INLINE void put_header(uint32_t *record, uint32_t id)
 #endif
 }
 
-/* The clock with 64 bits, carried over the wraps of a clock of 32. Context: masked. */
+/* The 64-bit clock, extended across the wraps of a 32-bit one. Context: masked. */
 static void read_clock(struct lat_small_ring *ring, uint32_t *low, uint32_t *high)
 {
 #if LAT_PORT_CLOCK_BITS == 32
@@ -132,7 +132,7 @@ static void close_packet(struct lat_small_ring *ring)
     ORDER();
 }
 
-/* Opens the next packet; 0 if there is none free. Context: masked, busy. */
+/* Opens the next packet; returns 0 if none is free. Context: masked, busy. */
 static int open_packet(struct lat_small_ring *ring)
 {
     const uint32_t next = ring->sequence + 1u;
@@ -172,7 +172,7 @@ static uint32_t thread_of(uint32_t context)
     return context == 0 ? LAT_SMALL_THREAD : context;
 }
 
-/* Whose context it is: the one program, or what the port says. */
+/* The process of the context: the one program, or as returned by the port. */
 static LAT_INLINE uint32_t this_process(void)
 {
 #ifdef LAT_PORT_PROCESSES
@@ -182,7 +182,7 @@ static LAT_INLINE uint32_t this_process(void)
 #endif
 }
 
-/* Makes room where the usual path found none: opens a packet, says who writes.
+/* Makes room if the usual path found none: opens a packet, writes a WRITER record.
  * @return 0: the event is lost, and counted. Context: masked, busy. */
 static __attribute__((noinline)) int make_room(struct lat_small_ring *ring, uint32_t bytes,
                                                uint32_t context)
@@ -208,10 +208,10 @@ static __attribute__((noinline)) int make_room(struct lat_small_ring *ring, uint
     return 1;
 }
 
-/* Any record: all that the usual path below leaves out. */
+/* Records any event, including all cases that the usual path below leaves out. */
 void lat_i_small_words(const uint64_t *words, uint32_t count, uint32_t id)
 {
-    /* More than any packet holds is too big, and no sum goes round. */
+    /* A payload longer than any packet is too big; the limit also keeps sums from wrapping. */
     const uint32_t most = LAT_SMALL_PACKET_BYTES_MAX / 8u;
     const uint32_t bytes = 8u + 8u * (count > most ? most : count);
     const lat_port_mask_t before = lat_port_mask();
@@ -236,12 +236,12 @@ void lat_i_small_words(const uint64_t *words, uint32_t count, uint32_t id)
     lat_port_unmask(before);
 }
 
-/* The usual record: the packet has room, and who writes wrote last. Otherwise it has changed
- * nothing when it goes on to OTHER, in another function, so that no register is kept for that. */
+/* The usual record: the packet has room, and this context wrote the last record. Otherwise the macro calls
+ * OTHER before it changes anything; OTHER is a separate function, so that no register is saved for it. */
 #define RECORD(ID, BYTES, STORE, OTHER)                                                         \
     const lat_port_mask_t before = lat_port_mask();                                             \
     struct lat_small_ring *ring = my_ring();                                                    \
-    /* Its address in a register, and not that of the area. */                                  \
+    /* Keeps the ring's address in a register, instead of that of the area. */                  \
     __asm__("" : "+r"(ring));                                                                   \
     if (LAT_I_LIKELY(NOW(ring->busy) == 0)) {                                                   \
         NOW(ring->busy) = 1u;                                                                   \
@@ -271,7 +271,7 @@ static __attribute__((noinline)) void other_0(uint32_t id)
 
 static __attribute__((noinline)) void other_half(uint32_t first, uint32_t id)
 {
-    /* As in memory, on either byte order. */
+    /* In memory order, for either byte order. */
     const union { uint32_t halves[2]; uint64_t word; } payload = {{first, 0}};
     lat_i_small_words(&payload.word, 1, id);
 }
@@ -317,7 +317,7 @@ void lat_i_small_put(struct lat_i_build *build, const void *data, uint32_t bytes
     uint32_t at = build->bytes;
     build->bytes = start + bytes;
     if (start + bytes > sizeof build->words || start + bytes < start) {
-        build->bytes = LAT_SMALL_PACKET_BYTES_MAX; /* and stays so: start is beyond the room */
+        build->bytes = LAT_SMALL_PACKET_BYTES_MAX; /* and remains so: start is beyond the buffer */
         return;
     }
     for (; at < start; at++)
@@ -331,7 +331,7 @@ void lat_i_small_put_text(struct lat_i_build *build, const char *text)
     uint32_t bytes = 0;
     if (text == NULL)
         text = "";
-    /* No further than what fits: a text without an end is too big. */
+    /* Reads no more than fits: an unterminated text is too big. */
     while (bytes < sizeof build->words && text[bytes] != '\0')
         bytes++;
     lat_i_small_put(build, text, bytes + 1u, 1u);
@@ -344,13 +344,13 @@ void lat_i_small_built(struct lat_i_build *build, uint32_t id)
         return;
     }
     const uint32_t bytes = build->bytes, count = (bytes + 7u) / 8u;
-    /* The padding behind the last field is zero, too. */
+    /* The padding after the last field is zero, too. */
     for (uint32_t i = bytes; i < 8u * count; i++)
         ((uint8_t *)build->words)[i] = 0;
     lat_i_small_words(build->words, count, id);
 }
 
-/* Whether there is an area: what is no event of a schema has no switch to ask. */
+/* Whether there is an area. Needed for internal events, which have no switch. */
 static int is_ready(void)
 {
     return HEADER->magic == LAT_SMALL_MAGIC && HEADER->magic_complement == ~LAT_SMALL_MAGIC &&
@@ -377,7 +377,7 @@ void lat_small_name_process(uint32_t process, const char *name)
         return;
     lat_i_build_init(&build);
     lat_i_put_u32(&build, process);
-    lat_i_put_u32(&build, 0); /* its parent: none */
+    lat_i_put_u32(&build, 0); /* no parent */
     lat_i_put_string(&build, name);
     lat_i_small_built(&build, LAT_SMALL_ID_PROCESS);
 }
@@ -416,8 +416,8 @@ uint32_t lat_small_bytes(uint32_t packet_bytes, uint32_t packets_per_ring, uint3
 {
     if (!packet_bytes_fit(packet_bytes) || !packets_fit(packets_per_ring) || schema_count > 0xffffu)
         return 0;
-    /* At most 2^15 times 2^16 bytes of packets a ring, and 2^31 in all rings; descriptors are at most
-     * 2^16 times 2^5: no sum leaves 32 bits. */
+    /* At most 2^15 times 2^16 bytes of packets per ring, and 2^31 in all rings; descriptors are at most
+     * 2^16 times 2^5: no sum exceeds 32 bits. */
     const uint32_t ring = packet_bytes * packets_per_ring + CONTROL_BYTES;
     if (ring > LAT_SMALL_AREA_BYTES_MAX / LAT_PORT_CORES)
         return 0;
@@ -494,7 +494,7 @@ enum lat_small_error lat_small_init(const struct lat_small_setup *setup)
         struct lat_small_ring *ring = ring_of(core);
         zero(ring, CONTROL_BYTES);
         ring->context = LAT_SMALL_CONTEXT_NONE;
-        ring->sequence = 0xffffffffu; /* the first packet is 0; the high word goes round with it */
+        ring->sequence = 0xffffffffu; /* the first packet is 0; the high word wraps with it */
         ring->sequence_high = 0xffffffffu;
         ring->core = core;
 #if LAT_PORT_CLOCK_BITS == 32
@@ -527,7 +527,7 @@ enum lat_small_error lat_small_init(const struct lat_small_setup *setup)
 void lat_small_enable(const struct lat_schema *schema, uint32_t index, int on)
 {
     volatile uint16_t *const events = schema->events;
-    /* A schema that is in no area has base id 0: its events stay off. */
+    /* A schema in no area has base id 0: its events stay off. */
     for (uint32_t i = 0; i < schema->event_count; i++)
         if (index == LAT_SMALL_ALL || index == i)
             events[1u + i] = (uint16_t)(on && events[0] != 0 ? events[0] + i : 0u);
@@ -546,7 +546,7 @@ void lat_small_keep_time(void)
         uint32_t low, high;
         NOW(ring->busy) = 1u;
         read_clock(ring, &low, &high);
-        /* 2^30 ticks: the record that comes before the next call is younger than 2^31. */
+        /* 2^30 ticks: the record before the next call is less than 2^31 old. */
         const uint64_t age = ((uint64_t)high << 32 | low) - ((uint64_t)ring->begin_high << 32 | ring->begin);
         if (ring->cursor != 0 && age >> 30 != 0) {
             close_packet(ring);
@@ -597,8 +597,8 @@ void lat_small_give_back(uint32_t core)
 }
 #ifdef LAT_WITH_SERIAL
 /*
- * Frames of a small area's packets on a pipe of bytes (spec/serial.md): encoded from where the bytes are,
- * in two passes, so that there is no buffer. Where the caller lets what is read change meanwhile, the frame
+ * Frames of a small area's packets on a byte stream (spec/serial.md), encoded directly from the source
+ * in two passes, so that there is no buffer. If the caller lets the data change meanwhile, the frame
  * is damaged, and the receiver counts it.
  */
 
@@ -610,16 +610,16 @@ void lat_small_give_back(uint32_t core)
 #define AREA ((const struct lat_small_header *)(uintptr_t)(LAT_PORT_AREA))
 #define PACKET_HEADER_BYTES ((uint32_t)sizeof(struct lat_small_packet))
 
-/* Most bytes without a zero that a COBS code of 8 bits stands for [Cheshire & Baker 1999, table 1]. */
+/* Maximum number of non-zero bytes that an 8-bit COBS code covers [Cheshire & Baker 1999, table 1]. */
 #define RUN_MAX 254u
 
-/* Bytes of a frame that are in one place. */
+/* A contiguous part of a frame. */
 struct piece {
     const uint8_t *bytes;
     uint32_t count;
 };
 
-/* head, up to three of payload, checksum */
+/* head, up to three parts of payload, checksum */
 #define PIECES 5u
 
 static const struct lat_small_ring *core_ring(uint32_t core)
@@ -663,7 +663,7 @@ static void put_block(const struct piece *pieces)
     uint32_t at = 0, offset = 0;
     lat_port_put(&zero, 1);
     for (;;) {
-        /* How far it is to the next zero, over pieces, and no further than a code says. */
+        /* Distance to the next zero, across pieces, up to the maximum of a code. */
         uint32_t ahead = at, place = offset, run = 0;
         while (ahead < PIECES && run < RUN_MAX) {
             if (place == pieces[ahead].count) {
@@ -698,7 +698,7 @@ static void put_block(const struct piece *pieces)
         offset = place;
         if (at == PIECES)
             break;
-        if (run < RUN_MAX) /* the code stands for a zero, too */
+        if (run < RUN_MAX) /* the code also covers the following zero */
             offset++;
     }
     lat_port_put(&zero, 1);
@@ -729,7 +729,7 @@ static void set_piece(struct piece *piece, const void *bytes, uint32_t count)
     piece->count = count;
 }
 
-/* The clock with 64 bits: of one of 32, with the wraps that this core has carried. */
+/* The 64-bit clock; for a 32-bit clock, extended by the wraps counted on this core. */
 static void clock_now(uint32_t *low, uint32_t *high)
 {
 #if LAT_PORT_CLOCK_BITS == 32
@@ -787,7 +787,7 @@ static void put_texts(struct lat_serial *serial)
     }
 }
 
-/* Counters of a core; `next` is the packet that would be sent next. */
+/* Sends the counters of a core; `next` is the next packet to be sent. */
 static void put_status(struct lat_serial *serial, uint32_t core, uint32_t next, uint32_t flags)
 {
     const struct lat_small_ring *const ring = core_ring(core);
@@ -844,7 +844,7 @@ void lat_serial_introduce(struct lat_serial *serial)
     if (!can_send())
         return;
     introduce(serial);
-    /* In overwrite mode nothing is sent while it runs. */
+    /* In overwrite mode no packet is sent during the run. */
     for (uint32_t core = 0; core < AREA->core_count; core++)
         put_status(serial, core, core_ring(core)->consumed, 0);
 }
@@ -881,8 +881,8 @@ void lat_serial_end(struct lat_serial *serial)
         put_status(serial, core, core_ring(core)->consumed, LAT_SERIAL_LAST);
 }
 
-/* Bytes of the packet `sequence` of a ring that nothing writes, 0 if it is not there. An open one gets the
- * length that the cursor says. */
+/* Bytes of packet `sequence` of an idle ring, 0 if it is not there. The length of an open one comes from the
+ * cursor. */
 static uint32_t packet_left(const struct lat_small_ring *ring, uint32_t sequence,
                             const struct lat_small_packet **found)
 {

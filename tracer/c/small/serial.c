@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Frames of a small area's packets on a pipe of bytes (spec/serial.md): encoded from where the bytes are,
- * in two passes, so that there is no buffer. Where the caller lets what is read change meanwhile, the frame
+ * Frames of a small area's packets on a byte stream (spec/serial.md), encoded directly from the source
+ * in two passes, so that there is no buffer. If the caller lets the data change meanwhile, the frame
  * is damaged, and the receiver counts it.
  */
 #include <lat/small_serial.h>
@@ -14,16 +14,16 @@
 #define AREA ((const struct lat_small_header *)(uintptr_t)(LAT_PORT_AREA))
 #define PACKET_HEADER_BYTES ((uint32_t)sizeof(struct lat_small_packet))
 
-/* Most bytes without a zero that a COBS code of 8 bits stands for [Cheshire & Baker 1999, table 1]. */
+/* Maximum number of non-zero bytes that an 8-bit COBS code covers [Cheshire & Baker 1999, table 1]. */
 #define RUN_MAX 254u
 
-/* Bytes of a frame that are in one place. */
+/* A contiguous part of a frame. */
 struct piece {
     const uint8_t *bytes;
     uint32_t count;
 };
 
-/* head, up to three of payload, checksum */
+/* head, up to three parts of payload, checksum */
 #define PIECES 5u
 
 static const struct lat_small_ring *core_ring(uint32_t core)
@@ -67,7 +67,7 @@ static void put_block(const struct piece *pieces)
     uint32_t at = 0, offset = 0;
     lat_port_put(&zero, 1);
     for (;;) {
-        /* How far it is to the next zero, over pieces, and no further than a code says. */
+        /* Distance to the next zero, across pieces, up to the maximum of a code. */
         uint32_t ahead = at, place = offset, run = 0;
         while (ahead < PIECES && run < RUN_MAX) {
             if (place == pieces[ahead].count) {
@@ -102,7 +102,7 @@ static void put_block(const struct piece *pieces)
         offset = place;
         if (at == PIECES)
             break;
-        if (run < RUN_MAX) /* the code stands for a zero, too */
+        if (run < RUN_MAX) /* the code also covers the following zero */
             offset++;
     }
     lat_port_put(&zero, 1);
@@ -133,7 +133,7 @@ static void set_piece(struct piece *piece, const void *bytes, uint32_t count)
     piece->count = count;
 }
 
-/* The clock with 64 bits: of one of 32, with the wraps that this core has carried. */
+/* The 64-bit clock; for a 32-bit clock, extended by the wraps counted on this core. */
 static void clock_now(uint32_t *low, uint32_t *high)
 {
 #if LAT_PORT_CLOCK_BITS == 32
@@ -191,7 +191,7 @@ static void put_texts(struct lat_serial *serial)
     }
 }
 
-/* Counters of a core; `next` is the packet that would be sent next. */
+/* Sends the counters of a core; `next` is the next packet to be sent. */
 static void put_status(struct lat_serial *serial, uint32_t core, uint32_t next, uint32_t flags)
 {
     const struct lat_small_ring *const ring = core_ring(core);
@@ -248,7 +248,7 @@ void lat_serial_introduce(struct lat_serial *serial)
     if (!can_send())
         return;
     introduce(serial);
-    /* In overwrite mode nothing is sent while it runs. */
+    /* In overwrite mode no packet is sent during the run. */
     for (uint32_t core = 0; core < AREA->core_count; core++)
         put_status(serial, core, core_ring(core)->consumed, 0);
 }
@@ -285,8 +285,8 @@ void lat_serial_end(struct lat_serial *serial)
         put_status(serial, core, core_ring(core)->consumed, LAT_SERIAL_LAST);
 }
 
-/* Bytes of the packet `sequence` of a ring that nothing writes, 0 if it is not there. An open one gets the
- * length that the cursor says. */
+/* Bytes of packet `sequence` of an idle ring, 0 if it is not there. The length of an open one comes from the
+ * cursor. */
 static uint32_t packet_left(const struct lat_small_ring *ring, uint32_t sequence,
                             const struct lat_small_packet **found)
 {

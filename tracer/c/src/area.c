@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Making the area, or joining one (spec/ring-abi.md §2). Runs once, in the first constructor of
- * the program that registers a schema. Whatever fails leaves `lat_i_area.header` NULL and no file.
+ * Creates or joins the area (spec/ring-abi.md §2). Runs once, in the first constructor of
+ * the program that registers a schema. Any failure leaves `lat_i_area.header` NULL and no file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -31,33 +31,33 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Address space asked for when nobody has said yet how large the rings will be:
- * reserved, not used. Less where the program's limits do not allow it. */
+/* Address space requested while the size of the rings is still unknown:
+ * reserved, not used. Less if the program's limits do not allow it. */
 #define RESERVE_BYTES (UINT64_C(1) << 30)
 #define RESERVE_BYTES_MIN (UINT64_C(1) << 26)
-/* Threads that can write at the same moment where rings belong to threads. */
+/* Number of threads that can write at the same time with per-thread rings. */
 #define THREAD_RING_COUNT 64u
-/* Heap allocated at once as more schemas come than the first. */
+/* Step in which the heap grows when schemas after the first register. */
 #define HEAP_STEP_BYTES 0x4000u
-/* Of each table this much has memory from the start, of that of processes all: a forked child, which may
- * not ask the kernel, takes a place in it. A page costs a program that lives for a moment 2 us. */
+/* This much of each table has memory from the start. The process table has all of it: a forked child, which
+ * must not make system calls, takes a slot in it. A page costs a short-lived program 2 us. */
 #define TABLE_FIRST_BYTES 0x1000u
 #define DEFAULT_BUFFER_BYTES (UINT64_C(4) << 20)
 #define DEFAULT_PACKET_BYTES (UINT64_C(64) << 10)
 #define DEFAULT_CAP_BYTES (UINT64_C(256) << 20)
 
-/* After the path there is room for two others, which are needed for a moment. Not on the stack: 4 KiB
- * more of that are a page that nothing else touches. */
+/* After the path there is room for two temporary ones. Not on the stack: 4 KiB
+ * more would be a page that nothing else touches. */
 char lat_i_area_path[3 * PATH_MAX];
-#define NAME_BYTES_MAX 64u /* of an area, with the slash */
+#define NAME_BYTES_MAX 64u /* of an area name, with the slash */
 char *const *lat_i_arguments;
 int lat_i_area_shared;
 int lat_i_area_alone;
 static uint64_t heap_allocated;
 static uint64_t file_bytes;   /* length of the area's file while it is made */
-static uint64_t opened_bytes; /* of rings, that are accessible already */
+static uint64_t opened_bytes; /* of rings that are accessible already */
 
-/* Of /proc/PID/maps. */
+/* Visits a line of /proc/PID/maps. */
 static int line_shows_area(const char *line, void *unused)
 {
     const char *name = strrchr(lat_i_area_path, '/');
@@ -99,13 +99,13 @@ static uint64_t nanoseconds(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Its own number means the same process only in the same namespace. */
+/* A process id identifies the same process only in the same namespace. */
 static uint64_t pid_namespace(const struct lat_i_request *request, int lock)
 {
     const uint64_t of_recorder = lat_i_session_namespace(request, lock);
     if (of_recorder != 0)
         return of_recorder;
-    /* "pid:[INODE]". The link is read and not followed: that would make the inode first. */
+    /* "pid:[INODE]". Reads the link without following it, which would make the kernel create the inode. */
     char text[32] = "";
     const ssize_t length = lat_i_read_link("/proc/self/ns/pid", text, sizeof text - 1);
     text[length > 0 ? length : 0] = 0;
@@ -119,7 +119,7 @@ static int is_same(const char *one, const char *other)
     return *one == *other;
 }
 
-/* Files of a process are links to others. */
+/* Paths to the files of a process are links to other files. */
 static int leads_elsewhere(const char *path)
 {
     static const char *const places[] = {"/proc/", "/dev/"};
@@ -133,11 +133,11 @@ static int leads_elsewhere(const char *path)
     return 0;
 }
 
-/* Most words that interpreters of scripts can have put in front of a script [execve(2): five deep]. */
+/* Maximum number of words that interpreters can insert before a script [execve(2): five deep]. */
 #define SCRIPT_WORDS_MAX 10
-/* The path that the kernel was given for this program, if it is one of the program: of a script the kernel
- * was given the script, and made it an argument of its interpreter. NULL: /proc has to be asked, which takes
- * 20 us. The path may lead over links, which the recorder follows. */
+/* The path given to the kernel for this program, if it is the program's own: for a script the kernel
+ * was given the script, and made it an argument of its interpreter. NULL: read it from /proc, which takes
+ * 20 us. The path may contain links, which the recorder follows. */
 static const char *path_of_program(void)
 {
     const char *path = (const char *)getauxval(AT_EXECFN);
@@ -149,7 +149,7 @@ static const char *path_of_program(void)
     return path;
 }
 
-/* `asked`: by a recorder, which follows links. */
+/* `asked`: a recorder requested the area, and follows links. */
 static void read_command(struct lat_area_header *header, int asked)
 {
     const char *path = asked ? path_of_program() : NULL;
@@ -161,7 +161,8 @@ static void read_command(struct lat_area_header *header, int asked)
         length = lat_i_read_link("/proc/self/exe", header->exe, sizeof header->exe - 1);
         header->exe[length < 0 ? 0 : length] = 0;
     }
-    /* Of a dynamic linker that was started itself they are not all: then it has no other one. */
+    /* If the dynamic linker was started directly, the arguments are incomplete. AT_BASE is then 0, because
+     * the linker has no interpreter itself. */
     if (lat_i_arguments != NULL && getauxval(AT_BASE) != 0) {
         char *at = header->command, *end = at + sizeof header->command - 1;
         for (char *const *argument = lat_i_arguments; *argument != NULL && at < end; argument++) {
@@ -189,7 +190,7 @@ static uint64_t power_of_two_below(uint64_t value)
     return power;
 }
 
-/* Growing a file beyond this limit would not only fail, but end the program by SIGXFSZ. */
+/* Growing a file beyond this limit would not only fail but kill the program by SIGXFSZ. */
 static int file_may_have(uint64_t bytes)
 {
     struct rlimit limit;
@@ -197,8 +198,8 @@ static int file_may_have(uint64_t bytes)
            (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
 }
 
-/* Address space to reserve: enough for what was asked, but of a program whose own space is
- * limited never more than a small part. */
+/* Address space to reserve: enough for the request, but only a small part if the program's own
+ * address space is limited. */
 static uint64_t address_space_wanted(uint64_t asked)
 {
     struct rlimit limit;
@@ -209,7 +210,7 @@ static uint64_t address_space_wanted(uint64_t asked)
     return wanted > LAT_AREA_RINGS_OFFSET ? wanted : LAT_AREA_RINGS_OFFSET;
 }
 
-/* Bytes of each ring and of its packets that a launcher's wish comes to. */
+/* Bytes of each ring and of its packets for a launcher's request. */
 static void ring_geometry(const struct lat_i_request *request, uint64_t count, uint64_t *buffer_bytes,
                           uint64_t *packet_bytes)
 {
@@ -232,23 +233,24 @@ static void ring_geometry(const struct lat_i_request *request, uint64_t count, u
     *packet_bytes = packet;
 }
 
-/* Bytes of a ring below which it is not made smaller for want of room. */
+/* Rings are not made smaller than this for lack of space. */
 #define SMALLEST_BUFFER_BYTES UINT64_C(65536)
-/* Bytes of each ring, and rings, whose pages are mapped before the first event. */
+/* Bytes of each ring, and number of rings, whose pages are mapped before the first event. */
 #define READY_DATA_BYTES UINT64_C(32768)
 #define READY_RINGS UINT64_C(16)
-/* Memory of rings before the recorder has seen them: of all of them, and at least of one. A program with
- * events of its own may write them faster than anybody can look, and lives longer; one that nobody
- * prepared is in between if it was asked for what comes often. */
+/* Initial memory, before the recorder first polls the rings: of all rings together, and at least of one. A
+ * program with events of its own may write faster than the recorder polls, and lives longer. A program
+ * with the preload library is in between if frequent events are enabled. */
 #define FIRST_BYTES (UINT64_C(16) << 20)
 #define FIRST_BYTES_FREQUENT (UINT64_C(2) << 20)
 #define FIRST_RING_BYTES UINT64_C(262144)
 #define FIRST_BYTES_SMALL (UINT64_C(256) << 10)
 #define FIRST_RING_BYTES_SMALL UINT64_C(16384)
-/* A ring of a small start never has more than this: where the program starts, the first events are. */
+/* Maximum for a ring in a small start: the first events are in the ring of the CPU where the program
+ * starts. */
 #define FIRST_RING_BYTES_SMALL_MOST UINT64_C(131072)
-/* And those of other CPUs have no more than this. To be made zero and taken away again is the greatest part
- * of what an area costs, and a program that lives for a moment uses one CPU. */
+/* Maximum for the rings of other CPUs. Zeroing and releasing this memory is the largest part of the cost
+ * of an area, and a short-lived program uses one CPU. */
 #define FIRST_RING_BYTES_SMALL_OTHER UINT64_C(32768)
 
 const char *const *lat_i_frequent_subsystems;
@@ -263,16 +265,16 @@ static int rings_start_small(const char *enable)
     return 1;
 }
 
-/* How much memory rings begin with. */
+/* Initial memory of the rings. */
 struct beginning {
     uint64_t count;  /* of rings */
     uint64_t buffer; /* bytes of a whole ring */
     uint32_t kind;   /* enum lat_ring_kind */
-    int grows;       /* the recorder gives them more */
+    int grows;       /* the recorder gives them more memory */
     int small;
     uint64_t all;    /* bytes of all rings together */
-    uint64_t most;   /* no ring has more */
-    uint64_t cpu;    /* whose ring is used first, as of now */
+    uint64_t most;   /* maximum of a ring */
+    uint64_t cpu;    /* current CPU: its ring is used first */
 };
 
 static struct beginning how_rings_begin(const struct lat_i_request *request, uint32_t kind, uint32_t count,
@@ -293,7 +295,7 @@ static struct beginning how_rings_begin(const struct lat_i_request *request, uin
     };
 }
 
-/* Bytes of the data of a ring that have memory from the start; the reader gives more as it is used. */
+/* Bytes of the data of a ring that have memory from the start; the reader adds more as the ring is used. */
 static uint64_t first_bytes(const struct beginning *begin, uint64_t ring)
 {
     const int small = begin->small;
@@ -301,7 +303,7 @@ static uint64_t first_bytes(const struct beginning *begin, uint64_t ring)
     uint64_t share = begin->all / begin->count;
     uint64_t least = small ? FIRST_RING_BYTES_SMALL : FIRST_RING_BYTES;
 
-    /* Nobody gives more, or looks before the flight is over. */
+    /* Not growing: no reader adds memory, or polls before the flight recorder is stopped. */
     if (!begin->grows)
         return limit;
     if (begin->kind == LAT_RING_PER_THREAD) {
@@ -323,14 +325,14 @@ static uint64_t first_bytes(const struct beginning *begin, uint64_t ring)
     return share < limit ? share : limit;
 }
 
-/* What `backed_bytes` of a ring says then. */
+/* The value of `backed_bytes` of such a ring. */
 static uint64_t first_backed(const struct beginning *begin, uint64_t ring)
 {
     const uint64_t first = first_bytes(begin, ring);
     return first < begin->buffer ? first : 0;
 }
 
-/* Lets this process use this many bytes from the first ring on, and nothing after them. @return 0 or an
+/* Makes this many bytes from the first ring on accessible, and nothing after them. @return 0 or an
  * errno. */
 static int give_access(char *rings, uint64_t bytes)
 {
@@ -338,7 +340,7 @@ static int give_access(char *rings, uint64_t bytes)
     if (bytes > opened_bytes)
         failed = lat_i_protect(rings, bytes, PROT_READ | PROT_WRITE);
     else if (bytes + LAT_RING_CONTROL_BYTES == opened_bytes && bytes != 0)
-        failed = 0; /* the page after them is about to be replaced: lat_i_port_open_rings */
+        failed = 0; /* the page after them is replaced next: lat_i_port_open_rings */
     else if (bytes < opened_bytes)
         failed = lat_i_protect(rings + bytes, opened_bytes - bytes, PROT_NONE);
     if (failed == 0)
@@ -346,7 +348,7 @@ static int give_access(char *rings, uint64_t bytes)
     return -failed;
 }
 
-/* Gives the file its length, and each ring the memory that it begins with. @return 0 or an errno. */
+/* Gives the file its length, and each ring its initial memory. @return 0 or an errno. */
 static int allocate_rings(int file, const struct beginning *begin)
 {
     const uint64_t stride = LAT_RING_CONTROL_BYTES + begin->buffer;
@@ -361,7 +363,7 @@ static int allocate_rings(int file, const struct beginning *begin)
             return -failed;
         file_bytes = end;
     }
-    /* Rings that are whole from the start lie one behind the other: one call for all. */
+    /* Rings that are complete from the start are adjacent: one call for all. */
     for (uint64_t r = 0; r < begin->count; r++) {
         const uint64_t first = first_bytes(begin, r);
         bytes += LAT_RING_CONTROL_BYTES + first;
@@ -385,7 +387,7 @@ static struct lat_ring *ring_at(struct lat_area_header *header, const struct beg
                                        ring * (LAT_RING_CONTROL_BYTES + begin->buffer));
 }
 
-/* Gives the tables the memory that they begin with. Without it a store would end the program where the
+/* Gives the tables their initial memory. Without it a store would kill the program when the
  * file system is full. */
 static int allocate_tables(int file, uint64_t heap_bytes)
 {
@@ -404,8 +406,8 @@ static int allocate_tables(int file, uint64_t heap_bytes)
     return 1;
 }
 
-/* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. For all of it a program that lives
- * for a moment would pay; so only the beginnings are mapped, and of rings that start small nothing. */
+/* Without this the first lap costs a page fault per 4 KiB: 13 cycles an event. Mapping all of it would cost
+ * short-lived programs too much, so only the beginnings are mapped, and nothing of rings that start small. */
 static void map_beginnings(struct lat_area_header *header, const struct beginning *begin)
 {
 #ifdef MADV_POPULATE_WRITE
@@ -421,7 +423,7 @@ static void map_beginnings(struct lat_area_header *header, const struct beginnin
 #endif
 }
 
-/* Rings of the launcher's wish, spec/ring-abi.md §2. @return 0 or an errno. */
+/* Makes the rings that the launcher requested, spec/ring-abi.md §2. @return 0 or an errno. */
 static int make_rings(int file, struct lat_area_header *header, struct beginning begin, uint64_t packet)
 {
     const uint64_t count = begin.count;
@@ -434,7 +436,7 @@ static int make_rings(int file, struct lat_area_header *header, struct beginning
                                      __ATOMIC_RELAXED))
         return 0;
     int failed = allocate_rings(file, &begin);
-    /* A container's /dev/shm has 64 MB: better small rings than none. What does not fit into them is
+    /* A container's /dev/shm has 64 MB: small rings are better than none. Events that do not fit are
      * counted. */
     while (failed == ENOSPC && begin.grows && begin.most > FIRST_RING_BYTES_SMALL) {
         begin.most /= 2;
@@ -466,17 +468,17 @@ static int make_rings(int file, struct lat_area_header *header, struct beginning
     return 0;
 }
 
-/* What lies behind the end of the file is not accessible before it is there: whoever walks through
- * the memory of a process (valgrind's search for leaks, a core dump) would meet a fault per page. Where the
- * file is as long as it will be, all of it is accessible at once: for changing that later the kernel takes
- * longer than for the mapping. */
+/* The range past the end of the file is inaccessible until the file grows: code that walks the memory of
+ * a process (valgrind's leak check, a core dump) would take a fault per page. If the file already has its
+ * final length, all of it is accessible at once, because changing that later takes the kernel longer than the
+ * mapping. */
 static struct lat_area_header *map_area(int file, uint64_t wanted, uint64_t *mapped)
 {
     opened_bytes = 0;
     if (file_bytes > LAT_AREA_RINGS_OFFSET && wanted == file_bytes + LAT_RING_CONTROL_BYTES) {
         void *area = lat_i_map(NULL, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file);
         if (area != NULL) {
-            /* Behind its end a page of this process alone takes the place [lat_i_port_open_rings]. */
+            /* A private page follows the end of the file [lat_i_port_open_rings]. */
             *mapped = wanted;
             opened_bytes = wanted - LAT_AREA_RINGS_OFFSET;
             return (struct lat_area_header *)area;
@@ -497,8 +499,8 @@ static struct lat_area_header *map_area(int file, uint64_t wanted, uint64_t *map
     return NULL;
 }
 
-/* Behind the last ring comes a page of this process alone: there a record ends that begins at the last
- * word of the ring, because another process changed its cursor. Longer ones are looked at first. */
+/* A private page of this process follows the last ring: if another process changed the cursor, a record that
+ * starts at the last word of the ring ends there. Longer records are checked first. */
 int lat_i_port_open_rings(uint64_t bytes)
 {
     const int saved_errno = errno;
@@ -533,16 +535,16 @@ void lat_i_area_join(const char *path)
              (first.ring_kind == LAT_RING_PER_CPU && lat_i_rseq_works()))) {
             struct lat_i_line line = lat_i_line_in(lat_i_area_path, PATH_MAX);
             lat_i_line_add(&line, path);
-            lat_i_line_ends(&line); /* it fits: it was opened */
+            lat_i_line_ends(&line); /* it fits, because it was opened */
             /* Another copy of the tracer in this process is in it already. Two copies must not
-             * take each other's rings for their own: the ids of their threads are the same. */
+             * use each other's rings as their own: the ids of their threads are the same. */
             const int twice = lat_i_maps_each((uint32_t)syscall(SYS_getpid), line_shows_area, NULL) != 0;
-            file_bytes = 0; /* not known, nor whether it has rings: they are opened when they are used */
+            file_bytes = 0; /* unknown, as are its rings: they are opened on use */
             struct lat_area_header *header =
                 twice ? NULL : map_area(file, first.area_bytes, &mapped);
             if (header != NULL && mapped == first.area_bytes) {
                 lat_i_area_shared = 1;
-                heap_allocated = 0; /* not known: allocated again, which changes nothing */
+                heap_allocated = 0; /* unknown: allocated again, which has no effect */
                 lat_i_area.kind = first.ring_kind;
                 lat_i_area.ring_count = first.ring_count;
                 lat_i_area.mapped_bytes = mapped;
@@ -556,7 +558,7 @@ void lat_i_area_join(const char *path)
     lat_i_close(file);
 }
 
-/* Whether an area says that its last process ended and that nobody wants what is in it. */
+/* Whether the last process of an area has ended and no recorder needs its content. */
 static int is_left_over(int directory, const char *name)
 {
     struct lat_area_header header;
@@ -572,7 +574,7 @@ static int is_left_over(int directory, const char *name)
            !(header.rings_ready != 0 && header.ring_mode == LAT_MODE_OVERWRITE);
 }
 
-/* Of an entry of the directory of areas. */
+/* Removes the area of a directory entry if it is left over. */
 static int take_away_left_over(int directory, const char *name, void *unused)
 {
     const size_t bytes = strlen(name);
@@ -583,12 +585,12 @@ static int take_away_left_over(int directory, const char *name, void *unused)
     return 1;
 }
 
-/* Shows a finished area under its name. @return whether it did. */
+/* Publishes a finished area under its name. @return whether it did. */
 static int show_area(const char *hidden, const char *shared)
 {
     if (shared == NULL)
         return lat_i_rename(hidden, lat_i_area_path) == 0;
-    /* Not by renaming: another program may have been quicker, and somebody be in its area. */
+    /* Not by renaming: another program may have published its area first and others may have joined it. */
     return link(hidden, lat_i_area_path) == 0 && lat_i_unlink(hidden) == 0;
 }
 
@@ -600,8 +602,8 @@ static const struct lat_i_request default_request = {.buffer_bytes = DEFAULT_BUF
 
 enum asked { NOT_ASKED, ASKED, SESSION_OVER };
 
-/* Who asks this program for records: its launcher, else a recorder of all programs. `lock` is then for
- * lat_i_session_lives. `room`: for a path. */
+/* Finds the request for records to this program: from its launcher, else from a recorder of all programs.
+ * `lock` is then for lat_i_session_lives. `room`: for a path. */
 static enum asked look_for_request(const char *directory, char *room, struct lat_i_request *request,
                                    int *lock)
 {
@@ -637,8 +639,8 @@ int lat_i_launcher_asks(void)
     return lives;
 }
 
-/* In the directory whose path has so many bytes at lat_i_area_path, for a request that was found; `lock` is
- * its session's. */
+/* Makes the area in the directory whose path is the first `directory_bytes` of lat_i_area_path, for a request
+ * that was found; `lock` is its session's. */
 static void make_in(size_t directory_bytes, const char *path, const struct lat_i_request *request,
                     int launched, int lock, uint64_t text_bytes);
 
@@ -658,7 +660,7 @@ void lat_i_area_make(const char *path, uint64_t text_bytes)
     lat_i_session_lock_close(lock);
 }
 
-/* The name of an area in a directory. @return what is behind the text. */
+/* Appends the name of an area in a directory. @return the end of the text. */
 static char *add_area_name(char *text, const char *begin, uint32_t pid, uint64_t area_id)
 {
     struct lat_i_line line = lat_i_line_in(text, NAME_BYTES_MAX);
@@ -671,7 +673,7 @@ static char *add_area_name(char *text, const char *begin, uint32_t pid, uint64_t
     return line.at + 1;
 }
 
-/* Whether an area that its recorder prepared is as this program would make it. It is new memory. */
+/* Whether an area prepared by the recorder equals the one this program would make. It is new memory. */
 static int is_as_wanted(const struct lat_area_header *header, const struct lat_i_request *request,
                         const struct beginning *begin, uint64_t packet)
 {
@@ -684,8 +686,8 @@ static int is_as_wanted(const struct lat_area_header *header, const struct lat_i
            header->heap_used <= LAT_AREA_HEAP_BYTES;
 }
 
-/* Names that are tried: two for this CPU, which have more memory for its ring, one for the next CPU. Where
- * many programs start the first is there; where few do, there are none. */
+/* Number of names to try: two for this CPU, whose ring has more memory, one for the next CPU. Where
+ * many programs start, the first exists; where few do, there are none. */
 #define PREPARED_TRIES 3u
 
 static uint32_t prepared_number(uint32_t prepared, const struct beginning *begin, uint32_t pid,
@@ -708,8 +710,8 @@ static struct lat_i_line prepared_name(char *to, size_t directory_bytes, uint64_
     return line;
 }
 
-/* Takes over an area that the recorder prepared (spec/ring-abi.md §2), by giving it the name `hidden`: only
- * one program can. To make an area takes 100 us. @return NULL: there is none. */
+/* Takes over an area prepared by the recorder (spec/ring-abi.md §2), by renaming it to `hidden`: only
+ * one program can. Making an area takes 100 us. @return NULL if there is none. */
 static struct lat_area_header *take_prepared(size_t directory_bytes, char *hidden, uint64_t area_id,
                                              const struct lat_i_request *request,
                                              const struct beginning *begin, uint64_t packet, int *file)
@@ -735,7 +737,7 @@ static struct lat_area_header *take_prepared(size_t directory_bytes, char *hidde
         status.st_uid == lat_i_user() && (uint64_t)status.st_size == file_bytes) {
         const uint64_t wanted = file_bytes + LAT_RING_CONTROL_BYTES;
         struct lat_area_header *header = map_area(*file, wanted, &mapped);
-        /* To read comes first: the kernel then maps the pages around it as well. */
+        /* Read access first: the kernel then also maps the surrounding pages. */
         if (header != NULL && mapped == wanted && is_as_wanted(header, request, begin, packet)) {
             heap_allocated = (header->heap_used + 4095) & ~UINT64_C(4095);
             return header;
@@ -750,11 +752,11 @@ static struct lat_area_header *take_prepared(size_t directory_bytes, char *hidde
     return NULL;
 }
 
-/* What only the program can do to a prepared area. */
+/* Steps on a prepared area that only the program can do. */
 static void begin_prepared(int file, struct lat_area_header *header, const struct beginning *begin)
 {
-    /* Which ring is used first the recorder does not know, and on a machine with many CPUs it gives all of
-     * them little. */
+    /* The recorder does not know which ring is used first, and on a machine with many CPUs it gives all of
+     * them little memory. */
     struct lat_ring *ring = ring_at(header, begin, begin->cpu < begin->count ? begin->cpu : 0);
     const uint64_t first = first_bytes(begin, begin->cpu), backed = ring->backed_bytes;
     if (backed != 0 && backed < first && begin->cpu < begin->count) {
@@ -773,15 +775,15 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     char *const directory = lat_i_area_path, *const end = directory + directory_bytes;
     uint64_t mapped;
 
-    /* A program that ends asks the kernel nothing, not even to remove its area: programs that begin do
-     * it, each for a few. */
+    /* A program that ends makes no system calls, not even to remove its area: starting programs remove
+     * a few each. */
     if (!launched)
         lat_i_entries_each(directory, 1, take_away_left_over, NULL);
     const char *ring = lat_i_variable("LATERALIS_RING");
     const int per_cpu = !(ring != NULL && strcmp(ring, "thread") == 0) && lat_i_rseq_works();
     const uint32_t pid = (uint32_t)syscall(SYS_getpid);
-    /* Unique since boot: a counter that does not stop, and who asks. The address
-     * tells apart two copies of the tracer in one process. */
+    /* Unique since boot: a monotonic counter combined with the process id. The address
+     * distinguishes two copies of the tracer in one process. */
     const uint64_t area_id =
         (lat_i_clock() << 8 ^ (uint64_t)pid << 40 ^ (uint64_t)(uintptr_t)&lat_i_area_path >> 4) | 1;
 
@@ -789,7 +791,7 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     if (path == NULL) {
         hidden = add_area_name(end, "/", pid, area_id);
     } else {
-        /* Nowhere but in the directory that has been looked at. */
+        /* Only in the directory that was checked. */
         const char *name = strrchr(path, '/');
         if (name == NULL || (size_t)(name - path) != directory_bytes ||
             memcmp(path, directory, directory_bytes) != 0 || strlen(path) >= PATH_MAX)
@@ -809,16 +811,16 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     file_bytes = LAT_AREA_RINGS_OFFSET;
     if (buffer != 0)
         file_bytes += ring_count * (LAT_RING_CONTROL_BYTES + buffer);
-    /* The rings, and the page behind them (lat_i_port_open_rings). */
+    /* The rings, and the page after them (lat_i_port_open_rings). */
     const uint64_t asked =
         LAT_AREA_RINGS_OFFSET + ring_count * (LAT_RING_CONTROL_BYTES + buffer) + LAT_RING_CONTROL_BYTES;
     uint64_t wanted = address_space_wanted(asked);
-    /* What is not needed is not reserved: to take a GiB away again at the end costs 20 us. */
+    /* Unneeded address space is not reserved: unmapping a GiB at the end costs 20 us. */
     if (buffer != 0 && wanted > asked)
         wanted = asked;
     int file = -1;
     struct lat_area_header *header = NULL;
-    /* They are made for programs into which the tracer is loaded, with the schema of that library. */
+    /* Areas are prepared for programs with the preload library, with its schema. */
     if (launched && request->prepared != 0 && lat_i_frequent_subsystems != NULL && path == NULL && per_cpu &&
         buffer != 0 && wanted == asked)
         header = take_prepared(directory_bytes, hidden, area_id, request, &begin, packet, &file);
@@ -883,7 +885,7 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     } else if (launched && !request->waits) {
         struct lat_i_line line = lat_i_line_in(header->enable, sizeof header->enable);
         lat_i_line_add(&line, request->enable);
-        lat_i_line_ends(&line); /* patterns that do not fit are cut */
+        lat_i_line_ends(&line); /* patterns that do not fit are truncated */
         header->setup_errno = (uint32_t)make_rings(file, header, begin, packet);
     }
     header->magic_complement = ~LAT_AREA_MAGIC;
@@ -894,8 +896,8 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     lat_i_area_shared = path != NULL;
     lat_i_area_alone = path == NULL;
     const int shown = show_area(hidden, path);
-    /* Its recorder may have looked for areas for the last time since it was asked for. It looks
-     * after its session is over: what is seen by then it takes away, all else goes here. */
+    /* The recorder may have scanned for areas for the last time since its request. It scans
+     * after its session has ended: areas found then are removed by it, all others here. */
     if (!shown || (launched && !lat_i_session_lives(request, lock))) {
         if (shown)
             lat_i_unlink(lat_i_area_path);

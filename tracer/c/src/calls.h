@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * System calls and a lock that nobody can stand in front of. A library that is preloaded
- * (tracer/preload is one) replaces open, read, close or pthread_mutex_lock by name: what the tracer
- * does for itself would be recorded as the program's.
+ * System calls and a lock that cannot be interposed. A preloaded library
+ * (tracer/preload is one) replaces open, read, close or pthread_mutex_lock by name: the tracer's own
+ * calls would be recorded as the program's.
  */
 #ifndef LAT_CALLS_H
 #define LAT_CALLS_H
@@ -28,12 +28,12 @@
 extern char **environ;
 
 /*
- * Set-up makes its system calls itself: each function of libc that it calls is looked up by name in each
- * program that starts, and lies in memory that a program which lives for a moment does not touch otherwise.
- * Those that follow return what the kernel returns: -4095 … -1 is the number of an error, and errno stays.
- * The calls are those of libc, except that it may take newfstatat for fstat: the dynamic linker or exec.c
- * makes each of both kinds. Sanitizers are left to libc, whose functions report to them what memory is in
- * use, and so are machines on which one number of the kernel is two arguments.
+ * Set-up makes its system calls itself: each libc function that it calls is resolved by name in each
+ * starting program, and lies in memory that a short-lived program does not touch otherwise.
+ * The following functions return the kernel's result: -4095 … -1 is an error number, and errno is unchanged.
+ * The calls are those of libc, except that libc may use newfstatat for fstat: the dynamic linker or exec.c
+ * makes each of both kinds. Builds with sanitizers use libc, whose functions report memory use to
+ * them, and so do machines on which one number of the kernel takes two arguments.
  */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LAT_I_IS_WATCHED 1
@@ -122,7 +122,7 @@ static inline int lat_i_status_of(int file, struct stat *status)
 {
     return (int)LAT_I_CALL(fstat(file, status), fstat, file, status, 0, 0, 0);
 }
-/* Of a link, that of the link. */
+/* Does not follow a link. */
 static inline int lat_i_status_at(const char *path, struct stat *status)
 {
     return (int)LAT_I_CALL(lstat(path, status), newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW, 0);
@@ -140,7 +140,7 @@ static inline int lat_i_flock(int file, int operation)
 {
     return (int)LAT_I_CALL(flock(file, operation), flock, file, operation, 0, 0, 0);
 }
-/* The lock that is in the way of this one, if there is one. */
+/* Returns the conflicting lock, if there is one. */
 static inline int lat_i_lock_of(int file, struct flock *lock)
 {
     return (int)LAT_I_CALL(fcntl(file, F_GETLK, lock), fcntl, file, F_GETLK, lock, 0, 0);
@@ -149,7 +149,7 @@ static inline int lat_i_limit(int resource, struct rlimit *limit)
 {
     return (int)LAT_I_CALL(getrlimit(resource, limit), prlimit64, 0, resource, 0, limit, 0);
 }
-/* The beginning of a file, or new memory (-1). @return NULL: there is no room for it. */
+/* Maps the beginning of a file, or new memory (-1). @return NULL if there is no room. */
 static inline void *lat_i_map(void *at, size_t bytes, int protection, int flags, int file)
 {
     const long mapped = LAT_I_CALL((intptr_t)mmap(at, bytes, protection, flags, file, 0), mmap, at, bytes,
@@ -174,8 +174,8 @@ static inline uint32_t lat_i_user(void)
     return (uint32_t)LAT_I_CALL(geteuid(), geteuid, 0, 0, 0, 0, 0);
 }
 
-/* The value of a variable of the environment; NULL: there is none. Some programs (bash) have a getenv of
- * their own. */
+/* Value of an environment variable; NULL if unset. Some programs (bash) define their own
+ * getenv. */
 static inline const char *lat_i_variable(const char *name)
 {
     for (char **variable = environ; variable != NULL && *variable != NULL; variable++) {
@@ -188,7 +188,7 @@ static inline const char *lat_i_variable(const char *name)
     return NULL;
 }
 
-/* 0 free, 1 taken, 2 taken and somebody waits. No system call unless two threads meet. Acquire and
+/* 0 free, 1 locked, 2 locked with waiters. Makes a system call only under contention. Acquire and
  * release: pair of itself. */
 static inline void lat_i_lock(uint32_t *lock)
 {

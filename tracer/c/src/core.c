@@ -3,9 +3,9 @@
  * The slow path of the tracer: everything that happens less often than once per
  * event. Freestanding: calls nothing but the port (core.h); `nm -u` shows no libc.
  *
- * The rule behind all of it (spec/ring-abi.md §4): a ring changes only by single
- * stores that are each valid by themselves. Whoever finds a ring between two
- * such stores completes the step and goes on; whoever dies leaves nothing to undo.
+ * The invariant (spec/ring-abi.md §4): a ring changes only by single
+ * stores that are each valid by themselves. A thread that finds a ring between two
+ * such stores completes the step and continues; a thread that dies leaves nothing to undo.
  */
 #include "core.h"
 #include "filter.h"
@@ -15,7 +15,7 @@
 struct lat_i_area lat_i_area;
 struct lat_ring lat_i_dummy_ring __attribute__((aligned(64)));
 struct lat_i_state lat_i_state = {(char *)&lat_i_dummy_ring, 0, 0, 0};
-/* The core's own definition of what lat.h declares. */
+/* Definition of the variable declared in lat.h. */
 __thread struct lat_i_thread lat_i_thread __attribute__((tls_model("initial-exec"))) = {
     &lat_i_dummy_ring, 0, 0, 0, {0, 0, 0, 0}};
 
@@ -29,7 +29,7 @@ static void count_loss(uint64_t *counter)
     __atomic_fetch_add(counter, 1, RELAXED);
 }
 
-/* In a ring of this thread, which nothing but its signal handlers interrupts. */
+/* Counts a loss in a ring of this thread, which only its signal handlers can interrupt. */
 static void count_own_loss(uint64_t *counter)
 {
 #if defined(__x86_64__)
@@ -53,7 +53,7 @@ static uint64_t *place_at(struct lat_ring *ring, uint64_t position)
                                 (position & mask & ~LAT_CURSOR_SLACK_MASK));
 }
 
-/* Longest payload: it must fit behind a packet's header and WRITER record. */
+/* Maximum payload: it must fit after a packet's header and WRITER record. */
 static uint64_t payload_bytes_max(void)
 {
     return lat_i_area.packet_bytes - LAT_PACKET_HEADER_BYTES - 16u - LAT_PACKET_TAIL_BYTES -
@@ -62,19 +62,19 @@ static uint64_t payload_bytes_max(void)
 
 #define WRITER_RECORD_BYTES 16u
 #define OPENING_STORES 17u
-#define TEXT_OWN_MAX 4096u /* longer strings are seldom, and their copy outweighs the rest */
+#define TEXT_OWN_MAX 4096u /* longer strings are rare, and their copy dominates the cost */
 
-/* The fields of a WRITER record. */
+/* Packs the fields of a WRITER record. */
 static uint64_t writer_payload(void)
 {
     return LAT_I_PACK((uint64_t)lat_i_thread.pid, 0, 32) |
            LAT_I_PACK((uint64_t)lat_i_thread.writer, 32, 32);
 }
 
-/* Positions below it have memory (spec/ring-abi.md §4.4). */
+/* Positions below this one have memory (spec/ring-abi.md §4.4). */
 static uint64_t backed_end(const struct lat_ring *ring)
 {
-    /* Pair G1: the memory was there before the number. */
+    /* Pair G1: the memory is allocated before the number is stored. */
     const uint64_t bytes = __atomic_load_n(&ring->backed_bytes, __ATOMIC_ACQUIRE);
     return bytes == 0 ? UINT64_MAX : bytes;
 }
@@ -87,7 +87,7 @@ static uint64_t number_of(const struct lat_ring *ring)
 
 /*
  * The stores that close the packet in which `cursor` lies and open the next one,
- * with its WRITER record. @return the position behind that record, or 0 when no
+ * with its WRITER record. @return the position after that record, or 0 when no
  * packet is free.
  */
 static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
@@ -100,7 +100,7 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
     uint64_t n = 0;
 
     if (lat_i_area.header->ring_mode != LAT_MODE_OVERWRITE) {
-        /* Pair W2: behind this load the reader no longer looks at the packet. */
+        /* Pair W2: after this load the reader no longer accesses the packet. */
         const uint64_t consumed = __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE);
         if (next >= consumed + lat_i_area.packets_per_ring)
             return 0;
@@ -127,7 +127,7 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
     }
     struct lat_packet *packet = packet_at(ring, next);
     uint64_t *record = (uint64_t *)(void *)(packet + 1);
-    /* Each word whole: uuid, stream and checksum are the recorder's, and in its copy only. */
+    /* Each word is stored whole: uuid, stream and checksum are set by the recorder, in its copy only. */
     stores[n++] = (struct lat_i_store){(uint64_t *)(void *)&packet->magic,
                                        LAT_I_PACK((uint64_t)LAT_PACKET_MAGIC, 0, 32)};
     stores[n++] = (struct lat_i_store){&packet->area_id, lat_i_area.header->area_id};
@@ -138,37 +138,37 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
     stores[n++] = (struct lat_i_store){&packet->sequence, next};
     stores[n++] = (struct lat_i_store){record, LAT_I_RECORD_HEADER((uint64_t)LAT_ID_WRITER, now)};
     stores[n++] = (struct lat_i_store){record + 1, writer_payload()};
-    /* Nobody's fast path may pass until the new writer stands there. The word
-     * behind last_writer is reserved, so one 64-bit store covers both. */
+    /* No fast path may succeed until the new writer is stored. The word
+     * after last_writer is reserved, so one 64-bit store covers both. */
     stores[n++] = (struct lat_i_store){(uint64_t *)(void *)&ring->last_writer,
                                        LAT_I_PACK((uint64_t)LAT_WRITER_NONE, 0, 32)};
     *count = n;
     return next * bytes + LAT_PACKET_HEADER_BYTES + WRITER_RECORD_BYTES;
 }
 
-/* Where the records of the packet in which `cursor` lies must end. */
+/* End of the space for records in the packet that contains `cursor`. */
 static uint64_t packet_end(uint64_t cursor)
 {
     const uint64_t bytes = lat_i_area.packet_bytes;
     return (cursor & ~(bytes - 1)) + bytes - LAT_PACKET_TAIL_BYTES;
 }
 
-/* Whether records of so many bytes from `position` on end in its packet. The position is a word that others
- * can write: what fits lies in the ring, whatever it is. */
+/* Whether `bytes` bytes of records from `position` on end in its packet. Other processes can write the word
+ * `position`: a record that passes this check lies in the ring, whatever its value. */
 static int fits_packet(uint64_t position, uint64_t bytes)
 {
     const uint64_t within = position & (lat_i_area.packet_bytes - 1) & ~LAT_CURSOR_SLACK_MASK;
     return within + bytes <= lat_i_area.packet_bytes - LAT_PACKET_TAIL_BYTES;
 }
 
-/* The limit that belongs to that packet, as far as it has memory. */
+/* The limit of that packet, as far as it has memory. */
 static uint64_t limit_of(const struct lat_ring *ring, uint64_t cursor)
 {
     const uint64_t end = packet_end(cursor), backed = backed_end(ring);
     return end < backed ? end : backed;
 }
 
-/* last_writer, with the reserved word behind it. */
+/* last_writer, with the following reserved word. */
 static uint64_t writer_word(void)
 {
     return LAT_I_PACK((uint64_t)lat_i_thread.writer, 0, 32);
@@ -177,7 +177,7 @@ static uint64_t writer_word(void)
 /* ---- per-CPU rings ---------------------------------------------------- */
 
 /* Closes the packet of `cursor` and opens the next one. @return 0 when no packet is free; else the
- * ring is to be looked at again, whether that succeeded or was restarted. */
+ * caller reads the ring again, whether that succeeded or was restarted. */
 static int open_packet(struct lat_ring *ring, uint32_t cpu, uint64_t cursor)
 {
     struct lat_i_store stores[OPENING_STORES];
@@ -195,8 +195,8 @@ static int open_packet(struct lat_ring *ring, uint32_t cpu, uint64_t cursor)
     return 1;
 }
 
-/* For a record that ends behind the limit. @return as open_packet. Not inlined: an event that finds room
- * shall not pay for it. */
+/* For a record that ends past the limit. @return like open_packet. Not inlined: an event that finds room
+ * must not pay for it. */
 static __attribute__((noinline)) int make_room(struct lat_ring *ring, uint32_t cpu, uint64_t cursor,
                                                uint64_t record_bytes)
 {
@@ -206,12 +206,12 @@ static __attribute__((noinline)) int make_room(struct lat_ring *ring, uint32_t c
         return open_packet(ring, cpu, cursor);
     if (end > limit)
         return 0; /* the packet has no memory yet for it */
-    /* Somebody opened the packet and did not come to set the limit, or it has got memory since. */
+    /* Another thread opened the packet without setting the limit, or the packet has got memory since. */
     lat_i_rseq_stores(ring, cpu, cursor, 0, 0, &ring->limit, limit);
     return 1;
 }
 
-/* Whether the packet has only its opening WRITER record, and that is this thread's. */
+/* Whether the packet contains only its opening WRITER record, written by this thread. */
 static int opened_by_me(struct lat_ring *ring, uint64_t start)
 {
     const uint64_t *record = place_at(ring, start - WRITER_RECORD_BYTES);
@@ -219,7 +219,7 @@ static int opened_by_me(struct lat_ring *ring, uint64_t start)
            record[1] == writer_payload();
 }
 
-/* Makes this thread the ring's last writer. @return as open_packet; 0 also where the packet has no
+/* Makes this thread the ring's last writer. @return like open_packet; also 0 if the packet has no
  * memory yet for the record. */
 static int become_writer(struct lat_ring *ring, uint32_t cpu, uint64_t cursor,
                          uint64_t record_bytes)
@@ -227,8 +227,8 @@ static int become_writer(struct lat_ring *ring, uint32_t cpu, uint64_t cursor,
     const uint64_t start = cursor & ~LAT_CURSOR_SLACK_MASK;
     const uint64_t end = start + WRITER_RECORD_BYTES;
     if (opened_by_me(ring, start)) {
-        /* Interrupted before it could say so. Without this a record that fits into no packet
-         * but behind its opening WRITER record would open one packet after the other. */
+        /* Interrupted before last_writer was stored. Without this a record that fits into no packet
+         * after its opening WRITER record would open one packet after another. */
         lat_i_rseq_stores(ring, cpu, cursor, 0, 0, (uint64_t *)(void *)&ring->last_writer,
                           writer_word());
         return 1;
@@ -280,7 +280,7 @@ static void emit_per_cpu(uint32_t id, const struct lat_i_piece *pieces, uint32_t
                                      start + record_bytes + slack)) {
             return;
         }
-        /* Counted on the ring's own CPU alone: that needs no locked addition, which costs as much as
+        /* Counted only on the ring's own CPU, which avoids a locked addition; that would cost as much as
          * an event. */
         if (!free_packet && lat_i_rseq_count(ring, cpu, cursor, &ring->lost_full))
             return;
@@ -290,8 +290,8 @@ static void emit_per_cpu(uint32_t id, const struct lat_i_piece *pieces, uint32_t
 
 /* ---- per-thread rings ------------------------------------------------- */
 
-/* Takes the first ring that nobody has. Those of threads that were killed are given back by the recorder,
- * which may ask the kernel who is gone. */
+/* Claims the first free ring. The recorder releases those of killed threads,
+ * because it may ask the kernel which threads have ended. */
 static struct lat_ring *take_ring(void)
 {
     for (uint32_t i = 0; i < lat_i_area.ring_count; i++) {
@@ -314,10 +314,10 @@ static int claim_ring(uint32_t level)
     struct lat_ring *ring = take_ring();
     if (ring == 0)
         return 0;
-    /* Else the first time of this owner may be read while the claim still waits for its memory, and
-     * be less than the last of the owner before: up to 106 ticks were seen. */
+    /* Otherwise the first time of this owner may be read while the claim still waits for its memory, and
+     * be less than the last time of the previous owner: up to 106 ticks were seen. */
     lat_i_clock_fence();
-    /* An owner that died inside a record left LAT_LIMIT_BUSY; the cursor is right. */
+    /* An owner that died inside a record left LAT_LIMIT_BUSY; the cursor is valid. */
     __atomic_store_n(&ring->limit, 0, RELAXED);
     lat_i_thread.nested[level] = ring;
     if (level == 0)
@@ -326,8 +326,8 @@ static int claim_ring(uint32_t level)
     return 1;
 }
 
-/* In steps, the last of which ends with the piece and overlaps the one before. The empty assembly keeps
- * the compiler from making this a call of memcpy: there is none here. */
+/* Copies in steps, the last of which ends with the piece and overlaps the previous one. The empty assembly
+ * keeps the compiler from emitting a call of memcpy, which does not exist here. */
 static LAT_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t bytes)
 {
     if (bytes >= 8) {
@@ -356,8 +356,8 @@ static void copy_pieces(uint8_t *to, const struct lat_i_piece *pieces, uint32_t 
         copy_bytes(to, (const uint8_t *)pieces[i].data, pieces[i].bytes);
 }
 
-/* Makes the calling thread the last writer of its ring, and room for a record behind `cursor`, in the next
- * packet if need be. @return where, or 0: there is no room. Context: the ring is marked as busy. */
+/* Makes the calling thread the last writer of its ring, and makes room for a record at `cursor`, in the next
+ * packet if needed. @return its position, or 0 if there is no room. Context: the ring is marked as busy. */
 static uint64_t prepare_place(struct lat_ring *ring, uint64_t cursor, uint64_t record_bytes)
 {
     const int writer_known = ring->last_writer == lat_i_thread.writer;
@@ -395,7 +395,7 @@ static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint3
     struct lat_ring *ring = 0;
     uint64_t limit = LAT_LIMIT_BUSY;
 
-    /* The first ring of this thread that it is not just writing into. */
+    /* The first ring of this thread that is not being written. */
     for (uint32_t level = 0; level < LAT_I_NESTING_LEVELS; level++) {
         ring = lat_i_thread.nested[level];
         if (ring == 0) {
@@ -422,7 +422,7 @@ static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint3
 
     const uint64_t cursor = __atomic_load_n(&ring->cursor, RELAXED);
     uint64_t position = cursor & ~LAT_CURSOR_SLACK_MASK;
-    /* Where the old limit leaves room it stays, and nothing else need be looked at. */
+    /* If the old limit leaves room, it is kept, and no further checks are needed. */
     if (ring->last_writer != lat_i_thread.writer || position + record_bytes > limit ||
         !fits_packet(position, record_bytes)) {
         position = prepare_place(ring, cursor, record_bytes);
@@ -445,8 +445,8 @@ static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint3
     __atomic_store_n(&ring->limit, limit, RELAXED);
 }
 
-/* The way of ring_thread.h, for a record with a string. Neither reads past the end of the string nor writes
- * past the end of the record. */
+/* The fast path of ring_thread.h, for a record with a string. Neither reads past the end of the string nor
+ * writes past the end of the record. */
 int lat_i_emit_text_own(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text,
                         size_t length)
 {
@@ -483,7 +483,7 @@ void lat_i_thread_end(void)
     struct lat_i_thread *thread = &lat_i_thread;
     thread->ring = &lat_i_dummy_ring;
     if (lat_i_area.kind == LAT_RING_PER_THREAD && thread->writer != 0) {
-        /* By owner and not by the list: a handler may have claimed one unseen. */
+        /* Searches by owner and not by the list: a handler may have claimed a ring that is not in it. */
         for (uint32_t i = 0; i < lat_i_area.ring_count; i++) {
             struct lat_ring *ring =
                 (struct lat_ring *)(void *)((char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET +
@@ -514,7 +514,7 @@ int lat_i_rings_usable(void)
         return 1;
     if (header == 0 || __atomic_load_n(&header->rings_ready, __ATOMIC_ACQUIRE) != 2) /* R1 */
         return 0;
-    /* Copied once and checked: sites rely on it ever after. */
+    /* Copied once and checked: sites rely on these values from now on. */
     const uint64_t stride = header->ring_stride;
     const uint64_t packet = header->packet_bytes;
     const uint64_t packets = header->packets_per_ring;
@@ -531,9 +531,9 @@ int lat_i_rings_usable(void)
     lat_i_area.packets_per_ring = packets;
     if (lat_i_area.kind == LAT_RING_PER_CPU) {
         __atomic_store_n(&lat_i_state.mask, (packet * packets - 1) & ~LAT_CURSOR_SLACK_MASK, RELAXED);
-        /* The base first: with the dummy's base any stride but 0 would leave its memory. A site
-         * that sees the new base and stride 0 finds ring 0 and is not its last writer. (A
-         * machine that reorders loads tests for a writer id before it uses either.) */
+        /* The base first: with the dummy's base any stride but 0 would lead outside of its memory. A site
+         * that sees the new base and stride 0 finds ring 0 and is not its last writer. (On a
+         * machine that reorders loads, a site tests for a writer id before it uses either.) */
         __atomic_store_n(&lat_i_state.rings, (char *)header + LAT_AREA_RINGS_OFFSET,
                          __ATOMIC_RELEASE);
         __atomic_store_n(&lat_i_state.ring_stride, stride, __ATOMIC_RELEASE);
@@ -567,7 +567,7 @@ static void tell(uint32_t id, const struct who *who)
     emit(id, &piece, 1, piece.bytes);
 }
 
-/* A writer's first records say who it is (spec/lateralis.pleco). */
+/* Writes the records that identify a writer, before its first event (spec/lateralis.pleco). */
 static void introduce(int first_of_process)
 {
     struct who who = {lat_i_thread.pid, 0, {0}};
@@ -616,17 +616,17 @@ static __attribute__((noinline)) void emit_or_count(uint32_t id, const struct la
     emit(id, pieces, count, payload_bytes);
 }
 
-/* Whether an event may be lost to a ring that stays full, and nothing but this ring need be looked at.
- * There is an area then. */
+/* Whether an event may be lost to a ring that stays full, so that only this ring needs to be checked.
+ * Implies that there is an area. */
 static LAT_INLINE int can_be_lost(uint64_t payload_bytes)
 {
     return payload_bytes < __atomic_load_n(&lat_i_area.payload_end, __ATOMIC_ACQUIRE) &&
            lat_i_thread.writer != 0 &&
-           /* Each time: a recorder that attaches can change it. */
+           /* Read each time: a recorder that attaches can change it. */
            __atomic_load_n(&lat_i_area.header->ring_mode, RELAXED) != LAT_MODE_OVERWRITE;
 }
 
-/* What emit_per_thread would find, with nothing in between. @return whether the event has been counted as
+/* The checks of emit_per_thread in short form. @return whether the event has been counted as
  * lost. Context: can_be_lost. */
 static LAT_INLINE int is_lost_to_own_ring(uint64_t payload_bytes)
 {
@@ -753,13 +753,13 @@ static void start(struct lat_area_trigger *trigger, uint64_t now)
             byte |= LAT_ENABLE_WATCH;
         __atomic_store_n(&enable[i], byte, RELAXED);
     }
-    /* Another thread may have stopped meanwhile, and its zeros be overwritten. Pair: stop. */
+    /* Another thread may have stopped meanwhile, and its zeros may have been overwritten. Pair: stop. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&trigger->state, RELAXED) != LAT_TRIGGER_RUNNING)
         disable_all(enable);
 }
 
-/* @return whether the triggers let an event be recorded. */
+/* @return whether the triggers allow an event to be recorded. */
 static int watch(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uint32_t count)
 {
     struct lat_area_trigger *trigger = &lat_i_area.header->trigger;
@@ -776,7 +776,7 @@ static int watch(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uin
         if (__atomic_compare_exchange_n(&trigger->state, &armed, LAT_TRIGGER_RUNNING, 0,
                                         __ATOMIC_ACQ_REL, RELAXED))
             start(trigger, now);
-        /* The start event belongs to the recording, wanted or not (seed 000 §2.1). */
+        /* The start event belongs to the recording, even if it is not enabled (seed 000 §2.1). */
         on |= LAT_ENABLE_RECORD;
         state = LAT_TRIGGER_RUNNING;
     }
@@ -786,7 +786,7 @@ static int watch(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uin
     const int stops = matches(trigger->stop_flags, trigger->stop_event, trigger->stop_value,
                               trigger->stop_mask, id, first_word);
     const uint64_t started_at = __atomic_load_n(&trigger->started_at, RELAXED);
-    /* 0: the thread that started is about to note when. */
+    /* 0: the thread that started has not yet stored the time. */
     if (trigger->duration != 0 && started_at != 0 && now > started_at &&
         now - started_at > trigger->duration) {
         stop(trigger, now);
@@ -816,7 +816,7 @@ int lat_i_look(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uint3
         const uint32_t number = index[id];
         const struct lat_area_filter *filters =
             (const struct lat_area_filter *)(const void *)(area + LAT_AREA_FILTERS_OFFSET);
-        /* What the filter keeps out is as if it were not enabled: it can still stop a trigger. */
+        /* An event rejected by the filter counts as disabled: it can still stop a trigger. */
         if (number != 0 && number < LAT_AREA_FILTER_COUNT &&
             !lat_i_filter_passes(&filters[number], pieces, count))
             on &= ~LAT_ENABLE_RECORD;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The porting contract: what the core (core.c, freestanding, calls nothing else)
- * needs from the place it runs in, and what it offers to it. A port is one file
- * that defines these; src/linux.c is the first.
+ * requires from its environment, and what it provides. A port is one file
+ * that defines these functions; src/linux.c is the first.
  */
 #ifndef LAT_CORE_H
 #define LAT_CORE_H
@@ -10,10 +10,10 @@
 #include "lat/lat.h"
 #include "lat/clock.h"
 
-/* Tries before an event that is restarted again and again is given up. */
+/* Number of tries before an event that is restarted repeatedly is given up. */
 #define LAT_RETRY_LIMIT 1000u
 
-/* What the core knows of the area; filled in by the port. */
+/* The core's view of the area; filled in by the port. */
 struct lat_i_area {
     struct lat_area_header *header; /* NULL: no area, nothing is ever recorded */
     uint32_t kind;                  /* enum lat_ring_kind */
@@ -22,13 +22,13 @@ struct lat_i_area {
     uint64_t ring_stride;
     uint64_t packet_bytes;
     uint64_t packets_per_ring;
-    uint64_t packet_room;  /* where the last record of a packet must end */
-    uint64_t payload_end;  /* longest payload and 1; 0 until the rings are usable */
+    uint64_t packet_room;  /* end of the space for records in a packet */
+    uint64_t payload_end;  /* longest payload plus 1; 0 until the rings are usable */
     uint32_t packet_shift; /* packet_bytes is 1 << packet_shift */
     uint32_t rings_usable; /* 0 until lat_i_rings_usable has seen rings_ready (pair R1) */
 };
 extern struct lat_i_area lat_i_area;
-/* A ring that is always full: where sites write before there are rings. */
+/* A ring that is always full: the target of sites before there are rings. */
 extern struct lat_ring lat_i_dummy_ring;
 
 /* ---- the port provides ------------------------------------------------ */
@@ -43,17 +43,17 @@ int lat_i_port_thread_begin(void);
 uint32_t lat_i_port_parent_pid(void);
 /** The current CPU when restartable sequences work in this thread, else negative. */
 int lat_i_port_cpu(void);
-/** Takes away the thread's reference to the descriptor of its last restartable sequence: it may
- * lie in an object that will be unloaded (include/lat/ring_cpu_x86_64.h). Async-signal-safe. */
+/** Clears the thread's reference to the descriptor of its last restartable sequence: it may
+ * be in an object that will be unloaded (include/lat/ring_cpu_x86_64.h). Async-signal-safe. */
 void lat_i_port_sequence_over(void);
-/** Makes the first `bytes` bytes of the rings accessible, which are there by now: until then their
- * place in the address space is only reserved. Async-signal-safe. @return whether they are. */
+/** Makes the first `bytes` bytes of the rings accessible. The file contains them by now; until now their
+ * address space was only reserved. Async-signal-safe. @return whether they are accessible. */
 int lat_i_port_open_rings(uint64_t bytes);
-/** Something that must run when this thread ends, once it has claimed a ring. */
+/** Registers a cleanup for the end of this thread, once it has claimed a ring. */
 void lat_i_port_thread_claimed(void);
-/** Name of the calling thread, at most 15 characters and NUL; asked for once a thread. Async-signal-safe. */
+/** Name of the calling thread, at most 15 characters and NUL; called once per thread. Async-signal-safe. */
 void lat_i_port_thread_name(char name[16]);
-/** Name of the process, whichever of its threads calls. Like that of a thread otherwise. */
+/** Name of the process, whichever of its threads calls. Otherwise like lat_i_port_thread_name. */
 void lat_i_port_process_name(char name[16]);
 
 /* Restartable-sequence primitives, one assembler file per CPU family. All return 1 when
@@ -77,25 +77,25 @@ int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint
 int lat_i_rseq_count(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *counter);
 #if defined(__x86_64__)
 /** Adds one to lost_full of the current CPU's ring if neither the packet that is open there nor a
- * further one has room for a record of so many bytes. Context: the rings are usable, discard mode. */
+ * further one has room for a record of this size. Context: the rings are usable, discard mode. */
 int lat_i_rseq_lost(uint64_t record_bytes);
-/** The same for lat_i_emit_words, which it completes either way: one call less. */
+/** Like lat_i_rseq_lost for lat_i_emit_words, which it completes either way: saves one call. */
 void lat_i_rseq_words_or_lost(uint32_t id, uint32_t payload_bytes, const uint64_t *words);
 #endif
 
 /* ---- the core provides ------------------------------------------------ */
 
-/** lat_i_emit_words without the short way of events that are lost. */
+/** lat_i_emit_words without the fast path of lost events. */
 void lat_i_emit_words_slowly(uint32_t id, uint32_t payload_bytes, const uint64_t *words);
-/** Takes over geometry once the rings are usable. @return whether they are. */
+/** Reads the geometry once the rings are usable. @return whether they are. */
 int lat_i_rings_usable(void);
-/** Gives the thread's rings back (per-thread kind). Context: the thread's end. */
+/** Releases the thread's rings (per-thread kind). Context: the thread's end. */
 void lat_i_thread_end(void);
-/** Tells what a thread of this process is called from now on, if the calling one is a writer. */
+/** Records the new name of a thread of this process, if the calling one is a writer. */
 void lat_i_tell_thread_name(uint32_t thread, const char *name);
-/** Counts events that cannot be recorded for a reason that is no ring's. */
+/** Counts events that cannot be recorded for a reason that concerns no ring. */
 void lat_i_count_lost(uint64_t events);
-/** Forgets what the parent's thread knew. Context: the only thread of a forked child. */
+/** Discards the state inherited from the parent's thread. Context: the only thread of a forked child. */
 void lat_i_thread_forked(void);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Finding the directory of areas (spec/ring-abi.md §2). Other users may have taken any name in the
- * folders that all share: such names are passed over. Keep in step with crates/recorder/src/linux/dirs.rs.
+ * Finds the directory of areas (spec/ring-abi.md §2). Other users may have taken any name in
+ * shared folders: such names are skipped. Keep in step with crates/recorder/src/linux/dirs.rs.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Another user's directory, one that others can write, and a link are not ours. */
+/* Rejects another user's directory, one that others can write, and a link. */
 static int is_own_directory(const char *path)
 {
     struct stat status;
@@ -25,15 +25,15 @@ static int is_own_directory(const char *path)
            (status.st_mode & 022) == 0;
 }
 
-/* A recorder that asks has made it. Where it is not there the program sees other mounts, in which
- * nothing may appear. */
+/* A recorder that requests records has created it. If it is missing, the program sees other mounts, in which
+ * nothing may be created. */
 static int make_own_directory(const char *path)
 {
     const int asked = lat_i_variable("LATERALIS_RECORD") != NULL;
     return (asked || mkdir(path, 0700) == 0 || errno == EEXIST) && is_own_directory(path);
 }
 
-/* Directories with numbers in one place: 1 without a number, then -1 to -9. */
+/* Number of numbered directories in one place: 1 without a number, then -1 to -9. */
 #define NUMBERED_DIRECTORIES 10u
 /* Those in /dev/shm, one in /run/user, those in /tmp. */
 #define DEFAULT_DIRECTORIES (2 * NUMBERED_DIRECTORIES + 1)
@@ -91,7 +91,7 @@ void lat_i_entries_each(const char *path, unsigned blocks,
     lat_i_close(directory);
 }
 
-/* A directory that was made because all names were taken that can be guessed. */
+/* A directory that was created because all predictable names were taken. */
 struct found {
     const char *parent;
     char prefix[32];
@@ -100,7 +100,7 @@ struct found {
     char first[PATH_MAX]; /* empty: none yet */
 };
 
-/* Of several the first by name, as the recorder has it. */
+/* Of several, the first by name, like the recorder. */
 static int look_at_entry(int directory, const char *name, void *argument)
 {
     struct found *found = argument;
@@ -138,7 +138,7 @@ static int find_directory(char *path, size_t bytes)
     return 0;
 }
 
-/* No other user can have taken a name with the time of the clock in it. */
+/* No other user can have taken a name that contains the clock's time. */
 static int make_unguessed_directory(char *path, size_t bytes)
 {
     for (unsigned folder = 0; folder < 2; folder++) {
@@ -162,8 +162,8 @@ int lat_i_area_directory(char *path, size_t bytes)
         lat_i_line_add(&line, given);
         return lat_i_line_ends(&line) && make_own_directory(path);
     }
-    /* One that is there comes before one that can be made: recorder and program still find the same
-     * when another user gives a name back. */
+    /* An existing one takes precedence over one that can be created: recorder and program still find the same
+     * when another user removes a name. */
     for (unsigned number = 0; number < DEFAULT_DIRECTORIES; number++) {
         default_directory(path, bytes, number);
         if (is_own_directory(path))

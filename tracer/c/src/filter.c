@@ -2,12 +2,12 @@
 /*
  * Filters of events: spec/ring-abi.md §11. Freestanding.
  *
- * A filter lies in memory that others write, at any time and in any order: so each number of it is
- * read once and checked before it is used. Whatever does not make sense lets the event be recorded.
+ * A filter is in memory that others write, at any time and in any order, so each of its numbers is
+ * read once and checked before use. An invalid filter accepts the event.
  */
 #include "filter.h"
 
-/* A number in memory order. `bytes` is 1, 2, 4 or 8. */
+/* A number in native byte order. `bytes` is 1, 2, 4 or 8. */
 static uint64_t number_at(const uint8_t *data, uint32_t bytes)
 {
     uint16_t two;
@@ -28,14 +28,14 @@ static uint64_t number_at(const uint8_t *data, uint32_t bytes)
     }
 }
 
-/* The bytes of the payload from `offset` on, as a number: 1, 2, 4 or 8 of them. @return whether it
- * has them all. */
+/* Loads the 1, 2, 4 or 8 bytes of the payload at `offset` as a number. @return whether the payload
+ * contains them all. */
 static int load(const struct lat_i_piece *pieces, uint32_t count, uint32_t offset, uint32_t bytes,
                 uint64_t *value)
 {
     uint32_t got = 0;
     size_t start = 0;
-    /* Nearly always: packed words are one piece. */
+    /* The usual case: packed words are one piece. */
     if (count != 0 && offset + bytes <= pieces[0].bytes) {
         *value = number_at((const uint8_t *)pieces[0].data + offset, bytes);
         return 1;
@@ -57,12 +57,12 @@ static int load(const struct lat_i_piece *pieces, uint32_t count, uint32_t offse
 }
 
 /* For each comparison, whether it holds if the field is greater (1), equal (2), less (4): EQ 2, NE 5,
- * LT 4, LE 6, GT 1, GE 3, four bits each from the lowest; always for the two that there are not. */
+ * LT 4, LE 6, GT 1, GE 3, four bits each from the lowest; always true for the two undefined ones. */
 #define RELATIONS_THAT_HOLD 0x77316452u
 
 static int compare(uint32_t how, uint64_t field, uint64_t value)
 {
-    /* Signed numbers in the order of unsigned ones. */
+    /* Maps signed order to unsigned order. */
     const uint64_t flip = (uint64_t)(how & LAT_FILTER_SIGNED) << 60;
     const uint64_t a = field ^ flip, b = value ^ flip;
     const uint32_t relation = a > b ? 1u : a == b ? 2u : 4u;
@@ -83,7 +83,7 @@ int lat_i_filter_passes(const struct lat_area_filter *filter, const struct lat_i
     uint32_t at = 0;
     if (step_count == 0 || step_count > LAT_FILTER_STEPS)
         return 1;
-    /* Each step leads to a later one: as many turns as there are steps, at most. */
+    /* Each step leads to a later one, so there are at most as many iterations as steps. */
     for (;;) {
         const volatile struct lat_filter_step *step = &shared->steps[at];
         const uint32_t bytes = step->bytes, how = step->compare;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Short texts of set-up: paths, numbers. The C library can do all of this, but lies in memory that a
- * program which lives for a moment does not touch otherwise: each 4 KiB of it cost a page fault, 2 us.
+ * short-lived program does not touch otherwise: each 4 KiB of it cost a page fault, 2 us.
  */
 #ifndef LAT_LINE_H
 #define LAT_LINE_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A text that is being made. */
+/* A text under construction. */
 struct lat_i_line {
     char *at;
-    char *last; /* place of the NUL of a text as long as possible; NULL: something did not fit */
+    char *last; /* position of the NUL of the longest text; NULL: something did not fit */
 };
 
-/** Begins a text in `bytes` bytes, at least 1. */
+/** Starts a text in a buffer of `bytes` bytes, at least 1. */
 static inline struct lat_i_line lat_i_line_in(char *to, size_t bytes)
 {
     const struct lat_i_line line = {to, to + bytes - 1};
@@ -61,14 +61,14 @@ static inline void lat_i_line_hex(struct lat_i_line *line, uint64_t value)
     lat_i_line_add(line, digits);
 }
 
-/** Ends the text. @return whether all of it fitted; else there is nothing to use. */
+/** Terminates the text. @return whether all of it fitted; if not, the text must not be used. */
 static inline int lat_i_line_ends(struct lat_i_line *line)
 {
     *line->at = 0;
     return line->last != NULL;
 }
 
-/** The number that a text begins with; 0 where it is none, or too large. `base`: 10 or 16. */
+/** The number at the start of a text; 0 if there is none, or it is too large. `base`: 10 or 16. */
 static inline uint64_t lat_i_number_at(const char *text, unsigned base)
 {
     uint64_t value = 0;
@@ -87,7 +87,7 @@ static inline uint64_t lat_i_number_at(const char *text, unsigned base)
     }
 }
 
-/** The first such character of `text` … `end`, else `end`. */
+/** The first occurrence of the character in `text` … `end`, else `end`. */
 static inline const char *lat_i_find(const char *text, const char *end, char wanted)
 {
     while (text < end && *text != wanted)

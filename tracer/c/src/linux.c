@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The Linux port: says who runs where, keeps up with threads, forks and exits. area.c makes
- * the area. Set-up may use libc; what the slow path of an event calls
- * (lat_i_port_*) is async-signal-safe and leaves errno alone.
+ * The Linux port: identifies the writing thread and its CPU, handles threads, forks and exits. area.c makes
+ * the area. Set-up may use libc; the functions called by the slow path of an event
+ * (lat_i_port_*) are async-signal-safe and leave errno alone.
  *
- * The traced program is sacred: nothing here prints, waits, or fails visibly. If
+ * The traced program must not be affected: nothing here prints, waits, or fails visibly. If
  * something is missing, `lat_i_area.header` stays NULL and every event stays
  * disabled.
  */
@@ -29,26 +29,26 @@
 #include <unistd.h>
 
 /*
- * What is known of this process, so that nobody has to ask the kernel while the program runs: a
- * program that has locked itself in (seccomp) dies of a system call that it did not expect. Written
+ * Facts about this process, cached so that no system call is needed while the program runs: a
+ * sandboxed program (seccomp) is killed for an unexpected system call. Written
  * at start and in a forked child, which has one thread.
  */
 static uint32_t this_pid;
 static uint32_t parent_pid;
-static char process_name[16];   /* of the first thread, as far as we were told */
-static uint32_t announced_pid;  /* process whose PROCESS record was asked for */
-static int libc_has_thread;     /* the number that libc has of a thread is the kernel's */
+static char process_name[16];   /* of the first thread, as far as it was reported */
+static uint32_t announced_pid;  /* process whose PROCESS record was requested */
+static int libc_has_thread;     /* libc's id of a thread is the kernel's */
 /* Not 0 in the process that wrote the above. The kernel clears it in a process that was forked
- * without the handlers; NULL where it cannot. */
+ * without running the handlers; NULL where that is not supported. */
 static volatile uint32_t *not_forked_unseen;
 static pthread_key_t thread_end_key;
 static int thread_end_key_made;
 
-/* What this thread is called, if that was told or asked for. */
+/* Name of this thread, if it was reported or read. */
 static __thread char thread_name[16] __attribute__((tls_model("initial-exec")));
 int lat_i_names_are_told;
 
-/* ---- what the core asks (core.h) ---------------------------------------- */
+/* ---- called by the core (core.h) ---------------------------------------- */
 
 #if defined(__GLIBC__)
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -59,12 +59,12 @@ extern const unsigned int __rseq_size __attribute__((weak));
 struct rseq_begin {
     uint32_t cpu_id_start;
     uint32_t cpu_id;
-    uint64_t sequence; /* descriptor of the restartable sequence that was begun last */
+    uint64_t sequence; /* descriptor of the restartable sequence begun last */
 };
 
 #if defined(__x86_64__) || defined(__aarch64__)
-/* Where sites write their descriptor as long as no restartable sequences are used: they do so
- * before they find out, and lat_i_state.rseq_offset must never lead into the thread's own data. */
+/* Receives the descriptors of sites while no restartable sequences are used: sites store them
+ * before they check, and lat_i_state.rseq_offset must never point into the thread's own data. */
 static __thread volatile struct rseq_begin no_rseq
     __attribute__((tls_model("initial-exec"))) = {0, UINT32_MAX, 0};
 
@@ -114,7 +114,7 @@ int lat_i_rseq_stores(struct lat_ring *ring, uint32_t cpu, uint64_t expect,
                       uint64_t value)
 {
     (void)ring, (void)cpu, (void)expect, (void)stores, (void)count, (void)target, (void)value;
-    return 0; /* never called: this machine's rings belong to threads */
+    return 0; /* never called: this machine has per-thread rings */
 }
 int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *place,
                       uint64_t id, const struct lat_i_piece *pieces, uint64_t count,
@@ -153,8 +153,8 @@ static struct lat_area_process *processes(void)
                                                LAT_AREA_PROCESSES_OFFSET);
 }
 
-/* A slot that no process ever took. The first free one is taken, and pids stay where they were: behind this
- * one there is none in use. (The rest of the table are three pages that most programs never touch.) */
+/* Whether no process ever took the slot. The first free slot is taken, and slots keep their pids, so no slot
+ * after this one is in use. (The rest of the table are three pages that most programs never touch.) */
 static int never_taken(const struct lat_area_process *slot, uint32_t state)
 {
     return state == LAT_SLOT_FREE && __atomic_load_n(&slot->pid, __ATOMIC_RELAXED) == 0;
@@ -175,8 +175,8 @@ static void ask_thread_name(char name[16])
     name[15] = 0;
 }
 
-/* libc makes a thread's clock of its number, without asking the kernel [clock_gettime of Linux: an id
- * below 0 is ~number << 3 and what is to be measured]. 0: it does not know. */
+/* libc derives a thread's clock from its id, without a system call [clock_gettime of Linux: an id
+ * below 0 is ~id << 3 plus the kind of clock]. Returns 0 if libc does not know. */
 static uint32_t thread_by_libc(pthread_t handle)
 {
     clockid_t clock;
@@ -185,8 +185,8 @@ static uint32_t thread_by_libc(pthread_t handle)
     return ~(uint32_t)(clock >> 3);
 }
 
-/* Of a process that was forked past us: set-up of that process, which asks the kernel. What
- * libc says of its first thread is not believed again: it may be the parent's. */
+/* For a process that was forked without the handlers: sets up its ids with system calls. libc's id
+ * of its first thread is not used again, because it may be the parent's. */
 static void look_who_this_is(void)
 {
     const uint32_t pid = (uint32_t)syscall(SYS_getpid);
@@ -219,11 +219,11 @@ uint32_t lat_i_this_thread(void)
 {
     uint32_t thread = libc_has_thread ? thread_by_libc(pthread_self()) : 0;
     if (thread == 0)
-        thread = (uint32_t)syscall(SYS_gettid); /* can not fail */
+        thread = (uint32_t)syscall(SYS_gettid); /* cannot fail */
     return thread;
 }
 
-/* Async-signal-safe. The PROCESS record of one that finds no place is in the trace. */
+/* Async-signal-safe. A process without a slot still has its PROCESS record in the trace. */
 void lat_i_register_process(void)
 {
     struct lat_area_process *table = processes();
@@ -262,17 +262,17 @@ uint32_t lat_i_port_parent_pid(void)
 
 void lat_i_port_thread_claimed(void)
 {
-    /* The key was made at start, so it is one of those that live in the thread
+    /* The key was created at start, so its slot is in the thread
      * block itself: setting it allocates nothing. */
     if (thread_end_key_made)
         pthread_setspecific(thread_end_key, &lat_i_thread);
 }
 
-/* Names that threads were given by others, until they write for the first time. Best effort: a name that
- * finds no place, or is read while it is overwritten, is one name less in the trace. */
+/* Names given to threads by other threads, kept until the named thread first writes. Best effort: if there is
+ * no room, or a name is read while it is overwritten, the trace lacks that name. */
 #define NAMED_COUNT 64u
 static struct {
-    uint32_t thread; /* 0: nobody (release, acquire: pair of itself) */
+    uint32_t thread; /* 0: free (release, acquire: pair of itself) */
     char name[16];
 } named[NAMED_COUNT];
 static uint32_t next_named; /* relaxed */
@@ -298,8 +298,8 @@ static void take_name_by_other(void)
     }
 }
 
-/* The kernel is asked only for a thread of which nobody told us: not for the first of a process,
- * and not where the preload library sees who begins and who is renamed. */
+/* Calls the kernel only if the name of the thread was not reported: not for the first thread of a process,
+ * and not with the preload library, which sees thread starts and renames. */
 void lat_i_port_thread_name(char name[16])
 {
     const int saved_errno = errno;
@@ -323,7 +323,7 @@ const char *lat_i_name_of_thread(void)
     return thread_name[0] != 0 ? thread_name : process_name;
 }
 
-/* The first thread is called like its process. */
+/* The name of the first thread is the name of its process. */
 static void name_process(const char *name)
 {
     struct lat_area_process *table = processes();
@@ -361,7 +361,7 @@ static void thread_ended(void *unused)
 
 /* ---- forks, start and end ---------------------------------------------- */
 
-/* Around fork nobody is half-way through a registration. */
+/* Holds the lock across fork, so that no registration is half done in the child. */
 static int forked_by_first; /* thread of its process; under the lock */
 static void before_fork(void)
 {
@@ -393,8 +393,8 @@ static void forked_child(void)
     errno = saved_errno;
 }
 
-/* Into the area that programs share. If a launcher wants records, the first makes it, and who
- * can not join makes one of its own: none stays out of the recording. */
+/* Joins the area that programs share. If a launcher requests records, the first program makes it, and one
+ * that cannot join makes an area of its own: none is left out of the recording. */
 static void join_or_make(const char *path, uint64_t text_bytes)
 {
     const int requested = lat_i_launcher_asks();
@@ -402,7 +402,7 @@ static void join_or_make(const char *path, uint64_t text_bytes)
     if (lat_i_area.header == NULL && requested)
         lat_i_area_make(path, text_bytes);
     if (lat_i_area.header == NULL && requested)
-        lat_i_area_join(path); /* another program was quicker */
+        lat_i_area_join(path); /* another program has made it meanwhile */
     if (lat_i_area.header == NULL && requested)
         lat_i_area_make(NULL, text_bytes);
 }
@@ -447,14 +447,14 @@ void lat_i_port_start(uint64_t text_bytes)
             join_or_make(shared, text_bytes);
         else
             lat_i_area_make(NULL, text_bytes);
-        /* Else the first event would make the rings accessible. */
+        /* Otherwise the first event would make the rings accessible. */
         lat_i_rings_usable();
     }
     errno = saved_errno;
 }
 
-/* A normal end: says so in memory, and asks the kernel nothing. Who records removes the area; if
- * nobody does, the next program that makes one, or lat, removes what says that it is over. */
+/* Normal exit: marks the area as over, without system calls. The recorder removes the area; without a
+ * recorder, the next program that makes an area, or lat, removes areas that are over. */
 static __attribute__((destructor(101))) void process_ends(void)
 {
     struct lat_area_header *header = lat_i_area.header;
@@ -462,7 +462,7 @@ static __attribute__((destructor(101))) void process_ends(void)
     const int forked_unseen = not_forked_unseen != NULL && *not_forked_unseen == 0;
     int others = 0;
     struct lat_area_process *table = header != NULL ? processes() : NULL;
-    /* One that was forked past us, and wrote nothing, has no place that it could give back. */
+    /* A process that was forked without the handlers, and wrote nothing, has no slot to release. */
     for (uint32_t i = 0; header != NULL && !forked_unseen && i < LAT_AREA_PROCESS_COUNT; i++) {
         const uint32_t state = __atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE);
         if (never_taken(&table[i], state))
@@ -474,12 +474,12 @@ static __attribute__((destructor(101))) void process_ends(void)
         else
             others = 1;
     }
-    /* A shared one waits for the next program as long as its recorder wants it. One that lost a
-     * process's place cannot tell whether that process is still there. */
+    /* A shared area remains for the next program while its recorder needs it. An area that had no slot for
+     * some process cannot determine whether that process is still running. */
     if (header != NULL && !forked_unseen && !others && header->lost_processes == 0 &&
         (!lat_i_area_shared || header->session == 0))
         __atomic_store_n(&header->state, LAT_AREA_EXITED, __ATOMIC_RELEASE); /* pair R2 */
-    /* This may be the end of a plug-in that holds the tracer, and threads go on. */
+    /* This may be the unloading of a plug-in that contains the tracer, while threads continue to run. */
     if (thread_end_key_made)
         pthread_key_delete(thread_end_key);
     thread_end_key_made = 0;

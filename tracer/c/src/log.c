@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Registration of format-string events (include/lat/log.h): all places of one object become one
+ * Registration of format-string events (include/lat/log.h): all call sites of one object become one
  * schema, `log_OBJECT`, whose text is made here, because only the linker has seen all of them.
  *
- * A place that the compiler copied (inlining, templates, unrolled loops) is one event: equal
- * file, line, format and types. Others on the same line are told apart by a number.
+ * A site that the compiler duplicated (inlining, templates, unrolled loops) is one event: equal
+ * file, line, format and types. Different events on the same line get a number each.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@
 
 #define NAME_BYTES 96u
 
-/* What registration needs besides the text; one mapping, given back at the end. */
+/* Temporary memory of registration besides the text; one mapping, unmapped at the end. */
 struct work {
     uint64_t bytes;
     uint32_t table_mask;
@@ -77,13 +77,13 @@ static int is_name_character(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Name of a file without folders and endings, at most `most` characters, all good for pleco. */
+/* Name of a file without folder and extensions, at most `most` characters, valid in pleco. */
 static void stem(char *name, const char *path, size_t most)
 {
     const char *base = strrchr(path, '/');
     base = base != NULL ? base + 1 : path;
     size_t length = 0;
-    /* pleco's names begin with a letter. */
+    /* Names in pleco begin with a letter. */
     if (!is_name_character(*base) || (*base >= '0' && *base <= '9') || *base == '_')
         name[length++] = 'f';
     for (; *base != 0 && *base != '.' && length < most; base++)
@@ -96,7 +96,7 @@ static char lower_case(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Names must differ in lower case: that is what functions made of them have. */
+/* Names must differ in lower case, which the generated functions use. */
 static int same_name(const char *a, const char *b)
 {
     while (*a != 0 && lower_case(*a) == lower_case(*b))
@@ -140,7 +140,7 @@ static int same_place(const struct lat_i_format *a, const struct lat_i_format *b
            strcmp(lat_i_format_file(a), lat_i_format_file(b)) == 0;
 }
 
-/* Gives a descriptor its event. @return whether it is the event's first. */
+/* Assigns the event of a descriptor. @return whether it is the event's first. */
 static int assign_event(struct work *work, const struct lat_i_format *places, uint32_t number)
 {
     const struct lat_i_format *place = &places[number];
@@ -213,7 +213,7 @@ void lat_i_register_formats(struct lat_i_log_object *object, struct lat_i_format
     char name[64] = "log_program";
     const int saved_errno = errno;
 
-    /* Constructors of one object run one after the other: no lock is needed for this. */
+    /* Constructors of one object run one after the other, so no lock is needed. */
     if (begin == end || schema->registered)
         return;
     lat_i_register_lock();
@@ -228,7 +228,7 @@ void lat_i_register_formats(struct lat_i_log_object *object, struct lat_i_format
         errno = saved_errno;
         return;
     }
-    found.address = (uintptr_t)begin; /* in the file; zeros of the object may not be */
+    found.address = (uintptr_t)begin; /* in the file, unlike the object's zero-initialised data */
     found.name = name + 4;
     lat_i_maps_each((uint32_t)getpid(), holds_object, &found);
     make_text(&work, name, begin, (uint32_t)count);
@@ -239,7 +239,7 @@ void lat_i_register_formats(struct lat_i_log_object *object, struct lat_i_format
     schema->event_count = work.event_count;
     schema->hash = hash_bytes(HASH_START, work.text.start, work.text.used);
     if (work.text.overflowed)
-        schema->text_bytes = LAT_AREA_HEAP_BYTES + 1; /* refused, and counted */
+        schema->text_bytes = LAT_AREA_HEAP_BYTES + 1; /* rejected, and counted */
     lat_register(schema);
     for (uint32_t i = 0; schema->enabled != NULL && i < count; i++) {
         begin[i].id = schema->base_id + work.index[i];

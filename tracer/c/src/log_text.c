@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * From a printf format [C11 §7.21.6.1] and the types of its arguments to the text of a pleco
- * event. What pleco does not know (`*`, `%n`, `%m`, positions) and what does not suit its argument
- * is replaced, so that the text always compiles: a strange format must not cost events.
+ * event. Features that pleco lacks (`*`, `%n`, `%m`, positions) and conversions that do not match their
+ * argument are replaced, so that the text always compiles: an unusual format must not cost events.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Beyond this a description is cut; missing conversions follow the cut. */
+/* Longer descriptions are truncated; the missing conversions are appended. */
 #define DESCRIPTION_BYTES 2000u
-/* pleco prints with at most this width and precision. */
+/* Maximum width and precision in pleco. */
 #define WIDTH_MAX 1000u
 
 void lat_i_text_add(struct lat_i_text *text, const char *bytes, size_t count)
@@ -58,7 +58,7 @@ static uint32_t argument_count(const struct lat_i_format *format)
 
 /* ---- conversions --------------------------------------------------------------- */
 
-/* One conversion, from its `%` on. */
+/* One conversion, starting at its `%`. */
 struct conversion {
     const char *flags;
     uint32_t flag_count;
@@ -94,7 +94,7 @@ static struct conversion read_conversion(const char *at)
             at = read_number(at, &found.width);
         if (*at != '$')
             break;
-        at++; /* a position: arguments are printed in order all the same */
+        at++; /* a position: arguments are printed in order anyway */
         found.width = -1;
     }
     if (*at == '.')
@@ -111,7 +111,7 @@ static int is_among(char letter, const char *letters)
     return letter != 0 && strchr(letters, letter) != NULL;
 }
 
-/* The letter to print a type with: that of the format, if pleco takes it for the type. */
+/* The conversion letter for a type: that of the format, if pleco accepts it for the type. */
 static char suitable_letter(unsigned type, char letter)
 {
     switch (type) {
@@ -134,12 +134,12 @@ static char suitable_letter(unsigned type, char letter)
     }
 }
 
-/* The conversion without what is not kept. */
+/* Appends the conversion without the parts that are not kept. */
 static void add_conversion(struct lat_i_text *out, const struct conversion *conversion, char letter)
 {
     char number[16];
     lat_i_text_string(out, "%");
-    /* Another letter may not have the same flags. */
+    /* Another letter may not support the same flags. */
     if (letter == conversion->letter) {
         for (uint32_t i = 0; i < conversion->flag_count; i++)
             if (conversion->flags[i] != 'I')
@@ -171,7 +171,7 @@ static void take_star(struct lat_i_format *format, uint32_t *argument)
         (*argument)++;
 }
 
-/* The format as pleco takes it, and the masks. */
+/* Rewrites the format for pleco, and sets the masks. */
 static void rewrite(struct lat_i_text *out, struct lat_i_format *format)
 {
     const uint32_t count = argument_count(format);
@@ -194,7 +194,7 @@ static void rewrite(struct lat_i_text *out, struct lat_i_format *format)
         if (conversion.precision == -2)
             take_star(format, &next);
         if (conversion.letter == 'm' || conversion.letter == 0 || next >= count) {
-            /* Prints no argument: the text itself, its `%` doubled. */
+            /* Prints no argument: the text itself, with its `%` doubled. */
             lat_i_text_string(out, "%");
             lat_i_text_add(out, at, (size_t)(conversion.end - at));
         } else {
@@ -218,7 +218,7 @@ static void rewrite(struct lat_i_text *out, struct lat_i_format *format)
         add_conversion(out, &none, suitable_letter(type, 0));
     }
     if (out->used == 0)
-        lat_i_text_string(out, " "); /* pleco wants something to format */
+        lat_i_text_string(out, " "); /* pleco requires a non-empty format */
 }
 
 size_t lat_i_log_precision(const struct lat_i_format *format, uint32_t argument, int star)
@@ -245,7 +245,7 @@ size_t lat_i_log_precision(const struct lat_i_format *format, uint32_t argument,
 
 /* ---- canonical text -------------------------------------------------------------- */
 
-/* Code point at `at` and its length; a byte that is not UTF-8 stands for itself. */
+/* Code point at `at` and its length; a byte that is not UTF-8 is returned unchanged. */
 static uint32_t code_point(const unsigned char *at, size_t left, size_t *length)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
@@ -268,7 +268,7 @@ static uint32_t code_point(const unsigned char *at, size_t left, size_t *length)
     return value;
 }
 
-/* A string literal as pleco's canonical text has it: only ASCII, shortest escapes. */
+/* Appends a string literal in pleco's canonical form: ASCII only, shortest escapes. */
 static void add_literal(struct lat_i_text *text, const char *bytes, size_t count)
 {
     int ends_in_number = 0;
@@ -276,7 +276,7 @@ static void add_literal(struct lat_i_text *text, const char *bytes, size_t count
     for (size_t i = 0, length; i < count; i += length) {
         const uint32_t c = code_point((const unsigned char *)bytes + i, count - i, &length);
         char number[16];
-        /* Keeps a digit from joining the escape in front of it. */
+        /* Keeps a digit from becoming part of the preceding escape. */
         if (ends_in_number && c < 0x80 && is_among((char)c, "0123456789abcdefABCDEF"))
             lat_i_text_string(text, "\\&");
         ends_in_number = 0;
@@ -300,7 +300,7 @@ void lat_i_format_describe(struct lat_i_text *text, struct lat_i_format *format)
 {
     static const char *const names[] = {"",    "u8",  "u16", "u32", "u64",  "i8",     "i16",
                                         "i32", "i64", "f32", "f64", "bool", "string", "u64 @hex"};
-    /* The last conversions come behind the cut, 3 bytes each. */
+    /* The last conversions are appended after the truncated text, 3 bytes each. */
     char bytes[DESCRIPTION_BYTES + 1100];
     struct lat_i_text description = {bytes, 0, sizeof bytes, 0};
     const char *separator = "";

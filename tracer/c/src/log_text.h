@@ -5,7 +5,7 @@
 
 #include "lat/log.h"
 
-/** Text that grows in a buffer of fixed size. What does not fit is left out and noted. */
+/** Text that grows in a buffer of fixed size. An overflow is discarded and noted. */
 struct lat_i_text {
     char *start;
     size_t used;
@@ -15,13 +15,13 @@ struct lat_i_text {
 void lat_i_text_add(struct lat_i_text *text, const char *bytes, size_t count);
 void lat_i_text_string(struct lat_i_text *text, const char *string);
 
-/** Where the format and the file name of a descriptor are. */
+/** Format and file name of a descriptor. */
 const char *lat_i_format_text(const struct lat_i_format *format);
 const char *lat_i_format_file(const struct lat_i_format *format);
 
 /**
- * Adds `"format" (a0: u32, …) format` in the canonical spelling of spec/schema-language.md, and
- * sets the descriptor's masks. Every conversion in it suits its field.
+ * Appends `"format" (a0: u32, …) format` in the canonical spelling of spec/schema-language.md, and
+ * sets the descriptor's masks. Every conversion in it matches its field.
  */
 void lat_i_format_describe(struct lat_i_text *text, struct lat_i_format *format);
 

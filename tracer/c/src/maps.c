@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Reading /proc/PID/maps with a small buffer on the stack and nothing allocated. */
+/* Reads /proc/PID/maps with a small buffer on the stack, without allocation. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +24,7 @@ int lat_i_maps_each(uint32_t pid, int (*visit)(const char *line, void *context),
     for (;;) {
         const ssize_t length = lat_i_read(file, text + used, sizeof text - 1 - used);
         if (length <= 0) {
-            /* A process that has ended meanwhile has no maps any more. */
+            /* A process that has ended meanwhile has no maps. */
             found = length < 0 && errno != ESRCH ? -1 : 0;
             break;
         }
@@ -42,7 +42,7 @@ int lat_i_maps_each(uint32_t pid, int (*visit)(const char *line, void *context),
         used -= (size_t)(line - text);
         memmove(text, line, used);
         if (used == sizeof text - 1)
-            used = 0; /* no line is that long: dropped */
+            used = 0; /* longer than any valid line: dropped */
     }
     lat_i_close(file);
     return found;

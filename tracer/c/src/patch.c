@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Patchable sites: a disabled site is an instruction without effect, an enabled one a jump to
- * its cold code, where the enable byte is still tested. So the byte is the truth and the
- * jump only leads to it. The two differ in their first byte (spec/ring-abi.md §10).
+ * its cold code, where the enable byte is still tested. So the byte decides, and the
+ * jump only leads to the test. The two instructions differ in their first byte (spec/ring-abi.md §10).
  *
- * Here sites are set while an object is being loaded. Later it is the recorder that
- * does it, in the same way, through /proc/PID/mem; it finds the tables through the process slot.
+ * Here sites are set while an object is being loaded. Later the recorder
+ * sets them, in the same way, through /proc/PID/mem; it finds the tables through the process slot.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ struct lat_i_patch_table *lat_i_patch_tables;
 #define SITE_DISABLED 0xa9 /* test $imm32, %eax */
 #define SITE_ENABLED 0xe9  /* jmp rel32 */
 
-/* Tells the recorder where the list begins now. */
+/* Publishes the head of the list for the recorder. */
 static void publish_tables(void)
 {
     struct lat_area_header *header = lat_i_area.header;
@@ -75,7 +75,7 @@ void lat_i_register_sites(struct lat_i_patch_table *table)
     if (!add_table(table))
         return;
     /* Through the kernel and not by mprotect: no page of code is ever writable here. Where that is
-     * forbidden the sites stay as they are, which only means that their events stay off. */
+     * forbidden the sites stay disabled, so their events stay off. */
     const int memory = lat_i_open("/proc/self/mem", O_WRONLY | O_CLOEXEC, 0);
     for (const struct lat_i_site *site = table->begin; site < table->end; site++) {
         const struct lat_schema *schema =

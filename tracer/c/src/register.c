@@ -50,9 +50,9 @@ int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *te
     return p == pattern_bytes;
 }
 
-/* A pattern of a list of them: `[!]SUBSYSTEM[:EVENT]`. */
+/* A pattern of a list: `[!]SUBSYSTEM[:EVENT]`. */
 struct pattern {
-    const char *subsystem, *event, *end; /* `event` is NULL where there is none */
+    const char *subsystem, *event, *end; /* `event` is NULL if there is none */
     int excludes;
 };
 
@@ -107,7 +107,7 @@ int lat_i_patterns_enable_any(const char *list, const char *subsystem)
     return enabled;
 }
 
-/* What a list says of the events of one subsystem. */
+/* Effect of a list on the events of one subsystem. */
 enum { NO_EVENT, EVERY_EVENT, BY_NAME };
 
 static int of_subsystem(const char *list, const char *subsystem, size_t bytes)
@@ -130,7 +130,7 @@ static int is_word(char c)
            c == '\'';
 }
 
-/* Not 0 if one of eight characters is the end of a line. */
+/* Not 0 if one of eight characters is a line end. */
 static uint64_t has_line_end(const char *text)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -140,7 +140,7 @@ static uint64_t has_line_end(const char *text)
     return (word - ones) & ~word & ones << 7;
 }
 
-/* The end of the line, or of the text. Many characters at a time: a third of set-up was spent here. */
+/* The end of the line, or of the text. Sixteen characters at a time: a third of set-up was spent here. */
 static const char *line_end(const char *text, const char *end)
 {
     while (end - text >= 16 && (has_line_end(text) | has_line_end(text + 8)) == 0)
@@ -167,7 +167,7 @@ static const char *word_end(const char *word, const char *end)
 }
 
 /* Sets the enable bytes of a schema's events by the patterns. @return whether each event has a line of its
- * own, as in the canonical text; else the bytes are not right. */
+ * own, as in the canonical text; if not, the bytes are not valid. */
 static int enable_by_lines(const char *patterns, const struct lat_schema *schema, uint8_t *enable)
 {
     const char *text = schema->text, *end = text + schema->text_bytes;
@@ -195,8 +195,8 @@ static int enable_by_lines(const char *patterns, const struct lat_schema *schema
 }
 
 /*
- * The same for a text that is not canonical: the words behind `subsystem` and `event` outside strings
- * and parentheses are the names, in the order of the event numbers.
+ * Like enable_by_lines, for a text that is not canonical: the words after `subsystem` and `event` outside
+ * strings and parentheses are the names, in the order of the event numbers.
  */
 static void enable_by_words(const char *patterns, const struct lat_schema *schema, uint8_t *enable)
 {
@@ -236,7 +236,7 @@ static void enable_by_words(const char *patterns, const struct lat_schema *schem
     }
 }
 
-/* The patterns of the area, which others can write: looked at in a copy that ends. */
+/* A terminated copy of the area's patterns, which other processes can change. */
 struct patterns {
     char text[sizeof((struct lat_area_header *)NULL)->enable];
 };
@@ -253,7 +253,7 @@ static struct lat_area_schema *find_schema(struct lat_area_schema *table, uint64
 {
     for (uint32_t i = 0; i < LAT_AREA_SCHEMA_COUNT; i++) {
         const uint32_t state = __atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE); /* R2 */
-        /* Slots are taken in order and never given back: there are no more, perhaps not even memory. */
+        /* Slots are taken in order and never released: there are no more, perhaps not even memory. */
         if (state == LAT_SLOT_FREE)
             break;
         if (state == LAT_SLOT_READY && table[i].hash == hash)
@@ -271,8 +271,8 @@ static int has_memory(const struct lat_schema *schema, uint32_t base, uint64_t h
            lat_i_port_table_grow(LAT_AREA_WANTED_OFFSET, events);
 }
 
-/* Takes the first free slot. Before that the next one gets memory: who walks through the table looks at
- * the first free one as well. */
+/* Takes the first free slot. Before that the next one gets memory, because code that scans the table also
+ * reads the first free one. */
 static struct lat_area_schema *take_slot(struct lat_area_schema *table)
 {
     for (uint64_t slot = 0; slot < LAT_AREA_SCHEMA_COUNT; slot++) {
@@ -295,7 +295,7 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
 {
     if (schema->event_count > LAT_AREA_EVENT_COUNT || schema->text_bytes > LAT_AREA_HEAP_BYTES)
         return NULL;
-    /* Looked at before anything is taken: what is taken is never given back. */
+    /* Checked before anything is taken, because nothing is ever released. */
     const uint32_t next_id = __atomic_load_n(&header->next_event_id, __ATOMIC_RELAXED);
     const uint64_t heap_used = __atomic_load_n(&header->heap_used, __ATOMIC_RELAXED);
     if (next_id > LAT_AREA_EVENT_COUNT - schema->event_count ||
@@ -308,7 +308,7 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
     const uint32_t base =
         __atomic_fetch_add(&header->next_event_id, schema->event_count, __ATOMIC_RELAXED);
     const uint64_t heap = __atomic_fetch_add(&header->heap_used, schema->text_bytes, __ATOMIC_RELAXED);
-    /* Another process of a shared area may have been quicker; and others can write these words. */
+    /* Another process of a shared area may have registered first, and others can write these words. */
     if (base > LAT_AREA_EVENT_COUNT - schema->event_count ||
         heap > LAT_AREA_HEAP_BYTES - schema->text_bytes ||
         ((base != next_id || heap != heap_used) && !has_memory(schema, base, heap)))
@@ -324,7 +324,7 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
            name_bytes < sizeof entry->name ? name_bytes : sizeof entry->name - 1);
     memcpy((char *)header + LAT_AREA_HEAP_OFFSET + heap, schema->text, schema->text_bytes);
     uint8_t *enable = (uint8_t *)header + LAT_AREA_ENABLE_OFFSET + base;
-    /* Before others can see it: one that finds the schema here writes at once. */
+    /* Before others can see it: a process that finds the schema here writes at once. */
     struct patterns asked, now;
     copy_patterns(header, &asked);
     const int is_by_lines = enable_by_lines(asked.text, schema, enable);
@@ -333,8 +333,8 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
         enable_by_words(asked.text, schema, enable);
     }
     __atomic_store_n(&entry->state, LAT_SLOT_READY, __ATOMIC_RELEASE); /* pair R2 */
-    /* And after: who changed the patterns meanwhile has not found the schema. Pair: the fence
-     * between the recorder's store of the patterns and its look at the table. */
+    /* And again after: a recorder that changed the patterns meanwhile has not found the schema. Pair: the
+     * fence between the recorder's store of the patterns and its scan of the table. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     copy_patterns(header, &now);
     if (strcmp(asked.text, now.text) != 0 && is_by_lines)
@@ -356,7 +356,7 @@ void lat_register(struct lat_schema *schema)
                 (struct lat_area_schema *)(void *)((char *)header + LAT_AREA_SCHEMAS_OFFSET);
             const struct lat_area_schema *entry = find_schema(table, schema->hash);
             if (entry == NULL) {
-                /* Two processes that publish the same would use up twice as many ids. */
+                /* Two processes that publish the same schema would use twice as many ids. */
                 const int saved_errno = errno;
                 const int lock = lat_i_area_alone ? -1 : lat_i_port_area_lock();
                 entry = find_schema(table, schema->hash);
@@ -365,7 +365,7 @@ void lat_register(struct lat_schema *schema)
                 lat_i_port_area_unlock(lock);
                 errno = saved_errno;
             }
-            /* Read once: a site relies on the number ever after. */
+            /* Read once: a site relies on the number from now on. */
             const uint32_t base =
                 entry != NULL ? __atomic_load_n(&entry->base_id, __ATOMIC_RELAXED) : 0;
             if (entry != NULL && entry->event_count == schema->event_count &&

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Between registration (register.c) and the port. */
+/* Interface between registration (register.c) and the port. */
 #ifndef LAT_REGISTER_H
 #define LAT_REGISTER_H
 
 #include "lat/lat.h"
 
-/** Makes or joins the area, once. `text_bytes`: of the schema that is registered next, for which there is
- * room then. Context: start-up or dlopen. */
+/** Makes or joins the area, once. `text_bytes`: of the schema that is registered next; space for it is
+ * allocated. Context: start-up or dlopen. */
 void lat_i_port_start(uint64_t text_bytes);
-/** Keeps other processes from publishing schemas in the same area; gives up after 0.1 s, as when
- * one is stopped inside. The kernel lets go for one that dies. @return a token for
+/** Prevents other processes from publishing schemas in the same area; gives up after 0.1 s, e.g. if
+ * one is stopped inside. The kernel releases the lock of a process that dies. @return a token for
  * lat_i_port_area_unlock. Context: start-up or dlopen. */
 int lat_i_port_area_lock(void);
 void lat_i_port_area_unlock(int token);
-/** Makes sure that the first `bytes` of the schema heap exist. @return whether they do. */
+/** Allocates the first `bytes` of the schema heap. @return whether they exist. */
 int lat_i_port_heap_grow(uint64_t bytes);
 
-/** Makes sure that the first `bytes` bytes of a table at `offset` exist. @return whether they do. */
+/** Allocates the first `bytes` bytes of a table at `offset`. @return whether they exist. */
 int lat_i_port_table_grow(uint64_t offset, uint64_t bytes);
 
 /** Whether a list of patterns enables events of a subsystem. */
@@ -25,7 +25,7 @@ int lat_i_patterns_enable_any(const char *list, const char *subsystem);
 int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *text,
                        size_t text_bytes);
 
-/** Keep registrations out while the process forks. */
+/** Block registrations while the process forks. */
 void lat_i_register_lock(void);
 void lat_i_register_unlock(void);
 

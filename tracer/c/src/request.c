@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a recorder asks of a program that starts (spec/ring-abi.md §8). Context: start-up.
+ * The requests of a recorder to a starting program (spec/ring-abi.md §8). Context: start-up.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Longest request that is read from a file. */
+/* Maximum size of a request that is read from a file. */
 #define STANDING_BYTES_MAX (128 << 10)
 
-/* Whether an item of a request begins with a key and `=`. */
+/* Whether an item of a request starts with a key and `=`. */
 static int has_key(const char *item, const char *end, const char *key)
 {
     while (*key != 0 && item < end && *item == *key)
@@ -32,9 +32,9 @@ static int has_key(const char *item, const char *end, const char *key)
 }
 #define PROGRAM_KEY_BYTES (sizeof "program=" - 1)
 
-/* Whether the path of this program matches each `program=` of a line of a request: whole if the pattern
- * has a `/`, else its file name. Not inlined: most requests are for every program, and then nothing of
- * this much stack is touched. */
+/* Whether the path of this program matches each `program=` of a line of a request: the whole path if the
+ * pattern contains a `/`, else the file name. Not inlined: most requests are for every program, and then
+ * this large stack frame is not touched. */
 static __attribute__((noinline)) int is_for_this_program(const char *line, const char *end)
 {
     char exe[PATH_MAX];
@@ -63,8 +63,8 @@ static int line_is_for_this_program(const char *line, const char *end)
     return 1;
 }
 
-/* The first line of a request that is for this program: spec/ring-abi.md §8. @return whether it is
- * in `copy`. */
+/* Copies the first line of a request that is for this program: spec/ring-abi.md §8. @return whether there
+ * was one. */
 static int copy_line(const char *text, size_t bytes, char *copy, size_t copy_bytes)
 {
     const char *end = text + bytes;
@@ -83,7 +83,7 @@ static int copy_line(const char *text, size_t bytes, char *copy, size_t copy_byt
     return 0;
 }
 
-/* A request, spec/ring-abi.md §8; unknown keys are left to later versions. */
+/* Parses a request, spec/ring-abi.md §8; unknown keys are ignored, for later versions. */
 static int parse_request(const char *text, size_t bytes, struct lat_i_request *request)
 {
     static char copy[2048];
@@ -126,7 +126,7 @@ static int parse_request(const char *text, size_t bytes, struct lat_i_request *r
     return request->session != 0;
 }
 
-/* Whether somebody holds a lock on a file; with what holds one nothing is done. */
+/* Whether another process holds a lock on a file. The holder's id is not used. */
 static int is_locked(int file)
 {
     return lat_i_flock(file, LOCK_SH | LOCK_NB) == -EWOULDBLOCK;
@@ -153,8 +153,8 @@ int lat_i_session_lives(const struct lat_i_request *request, int lock)
     return !request->locked || (lock >= 0 && is_locked(lock));
 }
 
-/* The kernel reports the holder of a lock of fcntl by the number that its process has in the namespace of the
- * caller. Another namespace has none for it, or a different one. To read /proc would take 26 us. */
+/* The kernel reports the holder of a fcntl lock by its pid in the namespace of the
+ * caller. In another namespace there is none, or a different one. Reading /proc would take 26 us. */
 uint64_t lat_i_session_namespace(const struct lat_i_request *request, int lock)
 {
     struct flock asked = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -175,8 +175,8 @@ int lat_i_request_of_launcher(struct lat_i_request *request)
     return parse_request(text, text != NULL ? strlen(text) : 0, request);
 }
 
-/* The recorder holds a lock on the file as long as it records; what a killed one left says
- * nothing. */
+/* The recorder holds a lock on the file while it records; the file of a killed recorder is
+ * ignored. */
 int lat_i_request_standing(const char *directory, struct lat_i_request *request)
 {
     char path[PATH_MAX];
@@ -193,7 +193,7 @@ int lat_i_request_standing(const char *directory, struct lat_i_request *request)
     if (lat_i_status_of(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == lat_i_user() &&
         status.st_size > 0 && status.st_size <= STANDING_BYTES_MAX &&
         is_locked(file)) {
-        /* On the heap of nobody: it may be this program's own allocator that is traced. */
+        /* Not on the heap: this program's own allocator may be the traced one. */
         const size_t bytes = (size_t)status.st_size;
         char *text = lat_i_map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         if (text != NULL) {

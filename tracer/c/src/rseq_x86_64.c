@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The restartable sequences of the slow path, x86-64 Linux; contract in core.h.
- * How such a sequence works: include/lat/ring_cpu_x86_64.h. */
+ * include/lat/ring_cpu_x86_64.h explains how such a sequence works. */
 #include "core.h"
 
 #if defined(__x86_64__)
@@ -82,8 +82,8 @@ int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint
                  "movq (%%rdx), %%rsi\n"
                  "movq 8(%%rdx), %%rcx\n"
                  "addq $16, %%rdx\n"
-                 /* `rep movsb` takes some 30 cycles to begin: only for what is long. Otherwise in
-                  * steps, the last of which ends with the piece and overlaps the one before. */
+                 /* `rep movsb` takes about 30 cycles to start: only for long pieces. Otherwise copies in
+                  * steps, the last of which ends with the piece and overlaps the previous one. */
                  "cmpq $16, %%rcx\n"
                  "jb 41f\n"
                  "cmpq $512, %%rcx\n"
@@ -159,10 +159,10 @@ failed:
     return 0;
 }
 
-/* Registers: r9 ring, r10 cursor and then, of the next packet, the number of that which must be free for it.
- * packet_room is packet_bytes less the tail of 8, and so also the mask of positions within a packet. A ring
- * that was never written has room in its packet. The index is valid because the thread has a writer id, as
- * in ring_cpu_x86_64.h. */
+/* Registers: r9 ring, r10 cursor and then the sequence number of the packet that must be free for the next
+ * one. packet_room is packet_bytes less the tail of 8, and so also the mask of positions within a packet. A
+ * ring that was never written has room in its packet. The index is valid because the thread has a writer id,
+ * as in ring_cpu_x86_64.h. */
 #if defined(__PIC__) && !defined(__PIE__)
 #define LOST_FORGET "movq %[ro], %%r10\n movq $0, %%fs:8(%%r10)\n" /* as LAT_I_RSEQ_FORGET */
 #else
@@ -227,10 +227,10 @@ void lat_i_rseq_words_or_lost(uint32_t id, uint32_t payload_bytes, const uint64_
 }
 
 /*
- * As the common case of ring_cpu_x86_64.h, with a string that is searched for its end while it is
- * copied, 32 bytes at a time: what is recorded is what was searched, also if another thread changes
- * it meanwhile. Up to 31 bytes are read that may lie after its end, but not after its page.
- * At most TEXT_ROOM bytes are written, of which the record keeps what belongs to it.
+ * Like the common case of ring_cpu_x86_64.h, with a string whose end is searched while it is
+ * copied, 32 bytes at a time: the recorded bytes are those that were searched, even if another thread changes
+ * the string meanwhile. Up to 31 bytes may be read past its end, but not past its page.
+ * At most TEXT_ROOM bytes are written, of which the record keeps its own part.
  *
  * Registers: r9 ring, r10 start position, r11 place of the record and then of the string, rax/rdx
  * time, then scratch.
@@ -242,7 +242,7 @@ void lat_i_rseq_words_or_lost(uint32_t id, uint32_t payload_bytes, const uint64_
 #else
 #define TEXT_FORGET
 #endif
-/* 32 bytes of the string; where its end is among them, eax gets one bit for each NUL. */
+/* 32 bytes of the string; if its end is among them, eax gets one bit for each NUL. */
 #define TEXT_CHUNK(offset, second)                                                             \
     "movdqu " #offset "(%[text]), %%xmm0\n"                                                    \
     "movdqu " #second "(%[text]), %%xmm2\n"                                                    \
@@ -257,7 +257,7 @@ void lat_i_rseq_words_or_lost(uint32_t id, uint32_t payload_bytes, const uint64_
 
 int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text)
 {
-    /* NULL is left to the caller, and with it what begins with a page: one comparison. */
+    /* NULL is left to the caller, together with strings at the start of a page: one comparison. */
     if ((((uintptr_t)text - 1u) & 4095u) > 4095u - 64u)
         return 0;
     __asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
@@ -284,7 +284,7 @@ int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const c
                  "jb %l[failed]\n"
                  "movq %[mask], %%r11\n"
                  "andq %%r10, %%r11\n"
-                 /* Another process can write the cursor: all of it must lie in this ring. */
+                 /* Another process can write the cursor: the whole record must lie in this ring. */
                  "addq $%c[room] - 8, %%r11\n"
                  "cmpq %[mask], %%r11\n"
                  "ja %l[failed]\n"
@@ -312,7 +312,8 @@ int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const c
                  "37:\n"
                  "bsfl %%eax, %%edx\n"
                  "38:\n"
-                 /* Bytes read after the string are the program's own: they go, in the slack and after it. */
+                 /* Bytes read past the string are the program's own: zeros replace them, in the slack and
+                  * after it. */
                  "movdqu %%xmm1, 1(%%r11, %%rdx)\n"
                  "leaq 9(%%rdx, %[bytes]), %%rax\n"
                  "leaq 7(%%rax), %%rdx\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CPU utilisation on Linux: differences of what the kernel counts.
+ * CPU utilisation on Linux: differences of the kernel's counters.
  *
- * A thread's time is that of its CPU-time clock, which is exact to the moment of reading; the sum in
- * /proc is that of the last tick. How often it was put on a processor is the third number of
- * /proc/self/task/TID/schedstat, and where the kernel has no such file, how often it left one.
+ * A thread's time is read from its CPU-time clock, which is exact at the moment of reading; the sum in
+ * /proc is that of the last tick. The number of times it was scheduled in is the third number of
+ * /proc/self/task/TID/schedstat; if the kernel has no such file, the number of times it was scheduled out.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,20 +33,20 @@ struct lat_i_utilisation_count {
 };
 
 struct lat_i_utilisation_thread {
-    int tid; /* 0: a free place */
+    int tid; /* 0: a free entry */
     int has_base;
-    struct lat_i_utilisation_count base; /* what it had had when the interval began */
-    struct lat_i_utilisation_count sum;  /* in intervals that are over */
-    unsigned seen;                       /* number of the last look at which it lived */
+    struct lat_i_utilisation_count base; /* its values at the start of the interval */
+    struct lat_i_utilisation_count sum;  /* of finished intervals */
+    unsigned seen;                       /* number of the last scan in which it was alive */
 };
 
-/* All under the lock. Pages of the table that nobody uses are no memory. */
+/* All under the lock. Unused pages of the table take no memory. */
 static uint32_t lat_i_utilisation_lock;
 static struct lat_i_utilisation_thread lat_i_utilisation_threads[LAT_UTILISATION_THREADS];
 static unsigned lat_i_utilisation_looks;
 static uint32_t lat_i_utilisation_missed;
 static int lat_i_utilisation_is_tracking;
-static int lat_i_utilisation_owner; /* the process: a child that was forked begins anew */
+static int lat_i_utilisation_owner; /* the process: a forked child starts over */
 static struct lat_i_utilisation_count lat_i_utilisation_program; /* at the beginning, then the sum */
 static uint64_t lat_i_utilisation_elapsed_ns;                    /* likewise */
 
@@ -58,7 +58,7 @@ static uint64_t lat_i_utilisation_ns(clockid_t clock, int *error)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* A small file of /proc as text; its length, or a negative error number. */
+/* Reads a small file of /proc as text. @return its length, or a negative error number. */
 static int lat_i_utilisation_read(int tid, const char *name, char *text, size_t bytes)
 {
     char path[64];
@@ -81,7 +81,7 @@ static uint64_t lat_i_utilisation_number(const char *text, const char *key)
     return at == NULL ? 0 : strtoull(at + strlen(key), NULL, 10);
 }
 
-/* What a thread has had in its life; 0, or -ESRCH. */
+/* Reads the values of a thread since its start. @return 0, or -ESRCH. */
 static int lat_i_utilisation_count_thread(int tid, struct lat_i_utilisation_count *count)
 {
     /* The clock of a thread of this process, by its number [linux: posix-timers, CPUCLOCK_PERTHREAD |
@@ -122,8 +122,8 @@ static struct lat_i_utilisation_thread *lat_i_utilisation_find(int tid)
     return NULL;
 }
 
-/* The place of a thread; NULL if there is no room. A thread that has ended gives its place up when
- * there is no other. */
+/* The entry of a thread; NULL if there is no room. Entries of ended threads are reused when
+ * there are no others. */
 static struct lat_i_utilisation_thread *lat_i_utilisation_place(int tid)
 {
     struct lat_i_utilisation_thread *place = lat_i_utilisation_find(tid);
@@ -143,7 +143,8 @@ static struct lat_i_utilisation_thread *lat_i_utilisation_place(int tid)
 static struct lat_i_utilisation_count
 lat_i_utilisation_since(struct lat_i_utilisation_count now, struct lat_i_utilisation_count base)
 {
-    /* A number that was given again: another thread, which had nothing before. */
+    /* The id was reused: another thread, whose values started at 0. */
+    /* Scans every thread: at the start of an interval (`begins`), or at its end. */
     if (now.ns < base.ns || now.schedules < base.schedules)
         return now;
     now.ns -= base.ns;
@@ -181,7 +182,7 @@ static int lat_i_utilisation_look(int begins)
         thread->has_base = begins;
     }
     closedir(tasks);
-    /* Who was not seen has ended: a later thread of that number had nothing before. */
+    /* Threads that were not seen have ended: a later thread with the same id starts at 0. */
     for (size_t i = 0; begins && i < LAT_UTILISATION_THREADS; i++)
         if (lat_i_utilisation_threads[i].seen != lat_i_utilisation_looks)
             memset(&lat_i_utilisation_threads[i].base, 0, sizeof lat_i_utilisation_threads[i].base);
@@ -190,7 +191,7 @@ static int lat_i_utilisation_look(int begins)
 
 static void lat_i_utilisation_enter(void)
 {
-    /* A child that was forked has one thread, and perhaps a lock that another one held. */
+    /* A forked child has one thread, and perhaps a lock that another thread held. */
     if (lat_i_utilisation_owner != 0 && lat_i_utilisation_owner != (int)getpid())
         lat_i_utilisation_lock = 0;
     lat_i_lock(&lat_i_utilisation_lock);
@@ -212,7 +213,7 @@ int lat_utilisation_reset(void)
     int error, ignored = 0;
     lat_i_utilisation_enter();
     lat_i_utilisation_missed = 0;
-    /* The interval of a thread lies in that of the program, and that in the time that passed. */
+    /* The interval of a thread lies within that of the program, which lies within the elapsed time. */
     lat_i_utilisation_elapsed_ns = lat_i_utilisation_ns(CLOCK_MONOTONIC, &ignored);
     lat_i_utilisation_count_program(&lat_i_utilisation_program);
     error = lat_i_utilisation_look(1);

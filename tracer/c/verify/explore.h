@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Running a few coroutines in every order (stateless model checking with a bound on the number of
+ * Runs a few coroutines in every order (stateless model checking with a bound on the number of
  * switches, as in Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007).
  *
  * A run is determined by the choices made in it. The first run takes choice 0 everywhere; each
- * further one repeats the last up to the last place where a choice is left, and takes the next there.
+ * further one repeats the previous run up to the last point with an untried choice, and takes that.
  */
 #ifndef VERIFY_EXPLORE_H
 #define VERIFY_EXPLORE_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The slow path as it is (src/core.c, compiled into this file) in every order: writers on one CPU
+ * The unmodified slow path (src/core.c, compiled into this file) in every order: writers on one CPU
  * that are preempted, restarted and killed between any two accesses to the ring, and a reader on
  * another CPU. spec/ring-abi.md §4 and §5, both reservation kinds, both modes.
  *
- * The port's restartable sequences are played step by step, with what the kernel promises: a writer
- * that was switched away from inside a sequence begins anew. Every atomic access of the core is a
- * point where others may run. What is not played: weak memory order, which is the part of the
- * model in crates/ring.
+ * The port's restartable sequences are simulated step by step, with the kernel's guarantee: a writer
+ * that was preempted inside a sequence restarts it. Every atomic access of the core is a
+ * point where others may run. Weak memory order is not simulated; the
+ * model in crates/ring covers it.
  *
  * Checked at the end of every run; with kills, a run may end anywhere:
  * the records in the ring are those that were committed, each once, whole, in order, with their
@@ -19,7 +19,7 @@
 #include <string.h>
 
 static void point(void);
-/* Of the core and of the record path in ring_thread.h, which this file includes. */
+/* Accesses of the core and of the record path in ring_thread.h, which this file includes. */
 #define __atomic_load_n(place, order) (point(), __atomic_load_n(place, order))
 #define __atomic_store_n(place, value, order)                                                  \
     (point(), __atomic_store_n(place, value, order))
@@ -40,7 +40,7 @@ struct scenario {
     uint32_t kind, mode;
     uint32_t writers, events; /* events of each writer */
     uint32_t reader;          /* whether one drains meanwhile */
-    uint32_t handlers;        /* events of signal handlers that may come, per thread */
+    uint32_t handlers;        /* maximum events of signal handlers, per thread */
     uint32_t kills;
     uint32_t budget;
 };
@@ -54,8 +54,8 @@ static struct {
     uint64_t committed[RINGS][64]; /* values in the order of their commits */
     uint64_t committed_in[RINGS][64]; /* packet of each */
     uint32_t committed_count[RINGS];
-    uint64_t written; /* events that were begun */
-    uint64_t ended;   /* and came back from the tracer */
+    uint64_t written; /* events started */
+    uint64_t ended;   /* events for which the tracer has returned */
     uint64_t read[RINGS][64];
     uint32_t read_count[RINGS];
     uint64_t read_packets[RINGS]; /* next packet to read */
@@ -78,7 +78,7 @@ static void wrong(const char *text, uint64_t a, uint64_t b)
 
 /* ---- switching --------------------------------------------------------------------------- */
 
-/* Writers share a CPU: who was on it there is preempted. The reader runs on another one. */
+/* Writers share a CPU: the one that was running there is preempted. The reader runs on another CPU. */
 static void put_on_cpu(uint32_t next)
 {
     if (next >= scenario->writers || next == play.on_cpu)
@@ -98,7 +98,7 @@ static void switch_to(uint32_t next)
     swapcontext(&world.coroutine[from].context, &world.coroutine[next].context);
 }
 
-/* A coroutine has ended or was killed: another one, any of them, goes on. */
+/* A coroutine has ended or was killed: any other one continues. */
 static void world_leave(uint32_t from)
 {
     uint32_t left[COROUTINES_MAX], count = 0;
@@ -110,7 +110,7 @@ static void world_leave(uint32_t from)
         abort();
     }
     const uint32_t budget = explore.budget;
-    explore.budget = 1; /* who goes on is free */
+    explore.budget = 1; /* choosing the next one costs nothing */
     const uint32_t next = left[explore_choose(count)];
     explore.budget = budget;
     play.thread[from] = lat_i_thread;
@@ -123,7 +123,7 @@ static void world_leave(uint32_t from)
 
 static void event_of_handler(void);
 
-/* Something else may happen here. */
+/* A point where others may run. */
 static void point(void)
 {
     const uint32_t me = world.current;
@@ -146,7 +146,7 @@ static void point(void)
     if (choice <= count + 2 * can_kill) {
         play.kills_left--;
         world.coroutine[me].ended = 1;
-        /* One thread, or a process with all of them. A reader goes on. */
+        /* Kills one thread, or a process with all of them. The reader continues. */
         for (uint32_t i = 0; choice == count + 2 && i < scenario->writers; i++)
             world.coroutine[i].ended = 1;
         world_leave(me);
@@ -196,7 +196,7 @@ void lat_i_port_process_name(char name[16])
     name[0] = 0;
 }
 
-/* A step inside a sequence. @return whether the sequence goes on. */
+/* A step inside a sequence. @return whether the sequence continues. */
 static int step(void)
 {
     point();
@@ -378,7 +378,7 @@ static struct lat_ring *ring_at(uint32_t ring)
     return (struct lat_ring *)(void *)(area.bytes + LAT_AREA_RINGS_OFFSET + ring * RING_BYTES);
 }
 
-/* Takes the records out of a copy of a packet. */
+/* Reads the records from a copy of a packet. */
 static void read_packet(uint32_t ring, const uint8_t *packet, uint64_t content)
 {
     uint64_t time = 0;
@@ -423,7 +423,7 @@ static void read_packet(uint32_t ring, const uint8_t *packet, uint64_t content)
         wrong("a record ends behind the content", offset, content);
 }
 
-/* Reads what is new in a ring; `last`: also the open packet. */
+/* Reads the new records of a ring; `last`: also of the open packet. */
 static void drain(uint32_t number, int last)
 {
     struct lat_ring *ring = ring_at(number);
@@ -505,7 +505,7 @@ static void set_up(void)
         play.thread[i].ring = &lat_i_dummy_ring;
         play.handlers_left[i] = scenario->handlers;
     }
-    /* Threads have introduced themselves before: it would only make runs longer. */
+    /* Threads are already introduced, because introductions would only make runs longer. */
     for (uint32_t i = 0; i < scenario->writers; i++) {
         play.thread[i].pid = 1;
         play.thread[i].writer = 100 + i;
@@ -524,7 +524,7 @@ static void check_end(void)
             wrong("lost without a reason", ring->lost_too_big, ring->lost_contended);
         if (scenario->kind != LAT_RING_PER_CPU)
             continue;
-        /* What was read are the committed ones, in order; with overwriting, some of them. */
+        /* The records read are the committed ones, in order; with overwriting, some of them. */
         uint32_t at = 0;
         for (uint32_t i = 0; i < play.read_count[r]; i++) {
             while (scenario->mode == LAT_MODE_OVERWRITE && at < play.committed_count[r] &&
@@ -550,7 +550,7 @@ static void check_end(void)
                 for (uint32_t k = 0; k < (q == r ? i : play.read_count[q]); k++)
                     if (play.read[r][i] == play.read[q][k])
                         wrong("read twice", play.read[r][i], r);
-    /* Events that were under way when their writer was killed may be there or not. */
+    /* Events in progress when their writer was killed may be present or not. */
     const uint64_t unfinished = play.written - play.ended;
     if (scenario->mode == LAT_MODE_DISCARD &&
         (found + lost < play.ended || found + lost > play.ended + unfinished))

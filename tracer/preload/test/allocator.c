@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A program with an allocator of its own, as browsers have: it is used by constructors of libraries,
- * before any of the library under test, and calls functions that are wrapped while it holds its lock. It
- * must not be entered again meanwhile. Its lock is no mutex: it would wait for itself for ever.
+ * A program with an allocator of its own, as in browsers: it is used by constructors of libraries,
+ * before any of the library under test, and calls wrapped functions while it holds its lock. It
+ * must not be re-entered meanwhile. Its lock is no mutex: it would wait for itself forever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ void free(void *block)
 
 void *calloc(size_t count, size_t size)
 {
-    return malloc(count * size); /* no memory is given twice */
+    return malloc(count * size); /* memory is never reused */
 }
 
 void *realloc(void *old, size_t size)

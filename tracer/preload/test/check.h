@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* For the test programs: what they expect of the C library, with the tracer or without. */
+/* Checks of the test programs on the C library, with the tracer or without. */
 #ifndef CHECK_H
 #define CHECK_H
 

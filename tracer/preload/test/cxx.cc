@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What C++ makes of threads, locks, memory and exceptions. Prints locks taken. */
+/* Threads, locks, memory and exceptions of C++. Prints the number of locks acquired. */
 #include <condition_variable>
 #include <cstdio>
 #include <future>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A library that works before and after everybody else: its constructor allocates, locks and
+ * A library that runs before and after all others: its constructor allocates, locks and
  * starts a thread, its destructor releases. Also loaded by dlopen with RTLD_DEEPBIND (loader.c).
  */
 #include <pthread.h>
@@ -25,7 +25,7 @@ static __attribute__((constructor)) void begins(void)
         pthread_join(thread, NULL);
 }
 
-/* Blocks cross the border in both directions: they must be of one allocator. */
+/* Blocks are passed in both directions: both sides must use the same allocator. */
 char *early_text(void);
 char *early_text(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Files, pipes and sockets: results and errno are what the C library gives. */
+/* Files, pipes and sockets: results and errno are those of the C library. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -26,7 +26,7 @@
         CHECK(errno == (error));                                                                 \
     } while (0)
 
-/* Not an address of ours; volatile, so that compilers do not warn of what is meant. */
+/* Not a mapped address; volatile, so that compilers do not warn. */
 static char *volatile nowhere = (char *)8;
 static char *volatile null = NULL;
 
@@ -47,7 +47,7 @@ static void opening(void)
     memset(long_name, 'x', sizeof long_name);
     long_name[sizeof long_name - 1] = 0;
     FAILS(open(long_name, O_RDONLY), ENAMETOOLONG);
-    memset(long_name, '/', 3000); /* a long path that there is */
+    memset(long_name, '/', 3000); /* a long path that exists */
     strcpy(long_name + 3000, "dev/null");
     fd = open(long_name, O_RDONLY);
     CHECK(fd >= 0 && close(fd) == 0);
@@ -135,7 +135,7 @@ static void *serve(void *listener)
 
 static void sockets(void)
 {
-    struct sockaddr name = {.sa_family = AF_UNIX}; /* the kernel makes up the rest */
+    struct sockaddr name = {.sa_family = AF_UNIX}; /* the kernel chooses the rest */
     struct sockaddr_storage bound;
     socklen_t bound_bytes = sizeof bound;
     char text[10];
@@ -206,7 +206,7 @@ static void waiting(void)
     FAILS(epoll_wait(epoll, &event, 0, 0), EINVAL);
     CHECK(read(ends[0], &byte, 1) == 1);
 
-    /* Interrupted by a handler that itself is traced. */
+    /* Interrupted by a handler that is itself traced. */
     struct sigaction action = {.sa_handler = on_alarm};
     sigaction(SIGALRM, &action, NULL);
     struct itimerval timer = {{0, 0}, {0, 5000}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* loader LIBRARY: loads it in every way, and looks for what a tracer may leave behind. */
+/* loader LIBRARY: loads it in every way, and checks for leftovers of a tracer. */
 #define _GNU_SOURCE
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Every way to take and release a lock. Prints how often a mutex was taken, which the
- * trace must agree with.
+ * Every way to acquire and release a lock. Prints how often a mutex was acquired, which
+ * must equal the trace.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -131,7 +131,7 @@ static void kinds(void)
     CHECK(pthread_create(&thread, NULL, die_holding, &mutex) == 0);
     CHECK(pthread_join(thread, &nothing) == 0);
     CHECK(pthread_mutex_trylock(&mutex) == EOWNERDEAD);
-    CHECK(pthread_mutex_unlock(&mutex) == 0); /* inconsistent: nobody gets it any more */
+    CHECK(pthread_mutex_unlock(&mutex) == 0); /* inconsistent: it cannot be acquired any more */
     took(1);
     CHECK(pthread_mutex_lock(&mutex) == ENOTRECOVERABLE);
     pthread_mutex_destroy(&mutex);

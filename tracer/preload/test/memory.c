@@ -13,7 +13,7 @@
 
 enum { THREADS = 4, ROUNDS = 2000 };
 
-/* Not to be optimised away, nor warned about. */
+/* Volatile, so that calls are neither optimised away nor warned about. */
 static void *(*volatile malloc_)(size_t) = malloc;
 static void *(*volatile calloc_)(size_t, size_t) = calloc;
 static void *(*volatile realloc_)(void *, size_t) = realloc;

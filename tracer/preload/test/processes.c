@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Processes made in every way, while other threads allocate and lock. Prints how many children
- * there were.
+ * Processes created in every way, while other threads allocate and lock. Prints the number of
+ * children.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -23,7 +23,7 @@ extern char **environ;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile int stop;
 static int children;
-static volatile int told; /* by a child that shares our memory */
+static volatile int told; /* set by a child that shares our memory */
 
 static void *busy(void *unused)
 {
@@ -137,7 +137,7 @@ static void leaves_by_jump(void)
 
 static void refused(void)
 {
-    /* A failing vfork must be told as one. */
+    /* A failing vfork must be reported as such. */
     struct rlimit none = {0, 0}, before;
     CHECK(getrlimit(RLIMIT_NPROC, &before) == 0);
     none.rlim_max = before.rlim_max;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A library without `std` that records. That it compiles is the test: nothing here or below may ask
-//! for an operating system of Rust's.
+//! A library without `std` that records. Compiling it is the test: nothing here or below may need
+//! Rust's operating system support.
 #![no_std]
 
 use lateralis::{Record, Schema};

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The C core as Rust sees it: `tracer/c/include/lat/lat.h`, compared with it by `tests/layout.rs`.
+//! Rust declarations of the C core: `tracer/c/include/lat/lat.h`, compared with it by `tests/layout.rs`.
 
 use crate::Schema;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU64};
 
 /// `LAT_ENABLE_RECORD`: record the event.
 pub(crate) const ENABLE_RECORD: u8 = 1;
-/// `LAT_ENABLE_WATCH`: show the event to its filter and the triggers first.
+/// `LAT_ENABLE_WATCH`: pass the event to its filter and the triggers first.
 pub(crate) const ENABLE_WATCH: u8 = 2;
 /// `LAT_AREA_EVENT_COUNT`: enable bytes in an area, a power of two.
 pub(crate) const AREA_EVENT_COUNT: usize = 32768;
 /// `LAT_ID_MARK`: the event of a remark.
 pub(crate) const ID_MARK: u32 = 3;
 
-/// `struct lat_i_state`: where the sites of this object write.
+/// `struct lat_i_state`: the rings that the sites of this object write to.
 #[repr(C)]
 pub struct State {
     /// Control page of ring 0, or of a dummy that is always full.
@@ -22,7 +22,7 @@ pub struct State {
     pub ring_stride: AtomicU64,
     /// Of `struct rseq` from the thread pointer.
     pub rseq_offset: AtomicIsize,
-    /// What turns a position into a place of the ring: no other process writes it.
+    /// Mask that turns a position into an offset in the ring; no other process writes it.
     pub mask: AtomicU64,
 }
 
@@ -42,8 +42,8 @@ mod linux {
     unsafe extern "C" {
         #[allow(dead_code, reason = "machines without a fast path leave it to the core")]
         pub(crate) static lat_i_state: State;
-        /// `struct lat_i_thread` of the calling thread, which Rust cannot name: for its address in
-        /// assembly only.
+        /// `struct lat_i_thread` of the calling thread, which Rust cannot name: its address is used
+        /// in assembly only.
         #[allow(dead_code, reason = "as above")]
         pub(crate) static lat_i_thread: u8;
         pub(crate) fn lat_register(schema: *const Schema);
@@ -59,7 +59,7 @@ mod linux {
         pub(crate) safe fn lat_recording() -> i32;
     }
 
-    // Of libc, which the core needs anyway.
+    // From libc, which the core needs anyway.
     unsafe extern "C" {
         pub(crate) safe fn getpid() -> i32;
     }
@@ -68,7 +68,7 @@ mod linux {
 #[cfg(target_os = "linux")]
 pub(crate) use linux::*;
 
-/// Systems without a port: nothing registers, so nothing is ever enabled and nothing else is called.
+/// Systems without a port: nothing registers, so no event is ever enabled and no other function is called.
 #[cfg(not(target_os = "linux"))]
 mod absent {
     use super::{Piece, Schema};
@@ -111,7 +111,7 @@ pub const CORE_LAYOUT: [usize; 7] = [
     size_of::<Piece>(),
 ];
 
-/// The constants above, for the same.
+/// The constants above, for the same comparison.
 #[doc(hidden)]
 pub const CORE_CONSTANTS: [usize; 4] =
     [ENABLE_RECORD as usize, ENABLE_WATCH as usize, AREA_EVENT_COUNT, ID_MARK as usize];

@@ -25,13 +25,13 @@ use crate::schema::{Schema, UNREGISTERED};
 use core::mem::MaybeUninit;
 
 impl Schema {
-    /// Records the event number `index`: its payload of `payload_bytes`, packed into words in memory
-    /// order. `on` is what [`on`](Schema::on) said, and not 0.
+    /// Records event `index`: its payload of `payload_bytes`, packed into words in memory
+    /// order. `on` is the result of [`on`](Schema::on), and not 0.
     ///
-    /// `payload_bytes` must be more than `8 * N - 8` and at most `8 * N`; of another number only the
-    /// remainder by 8 counts. The bytes behind the payload must be 0: they fill the record up.
+    /// `payload_bytes` must be more than `8 * N - 8` and at most `8 * N`; otherwise only its
+    /// remainder modulo 8 counts. The bytes after the payload must be 0: they pad the record.
     ///
-    /// Context: anywhere. Cost: the clock, some ten instructions, a store for each word.
+    /// Context: anywhere. Cost: the clock, about ten instructions, a store for each word.
     #[inline(always)]
     pub fn emit<const N: usize>(
         &'static self,
@@ -40,9 +40,9 @@ impl Schema {
         payload_bytes: u32,
         words: [u64; N],
     ) {
-        // Never more than the words have, never 8 or more less: then cursor and slack stay valid.
+        // Never more than the size of the words, never 8 or more less, so cursor and slack stay valid.
         let slack = (8 * N as u32).wrapping_sub(payload_bytes) % 8;
-        // Copied where a call takes the address, so that the words may stay in registers here.
+        // Copied where a call takes the address, so that the words may stay in registers otherwise.
         if on & !ENABLE_RECORD != 0 {
             let copy = words;
             self.emit_specially(on, index, slack, &copy);
@@ -52,29 +52,29 @@ impl Schema {
         }
     }
 
-    /// Records the event number `index` with fields of any length. `on` is what
-    /// [`on`](Schema::on) said, and not 0.
+    /// Records event `index` with fields of any length. `on` is the result of
+    /// [`on`](Schema::on), and not 0.
     ///
-    /// Context: anywhere. Cost: some 30 cycles over [`emit`](Schema::emit), and the copy. Stack:
+    /// Context: anywhere. Cost: about 30 cycles more than [`emit`](Schema::emit), and the copy. Stack:
     /// 600 bytes.
     pub fn emit_record(&'static self, on: u8, index: u32, record: &Record<'_>) {
         let mut pieces = [const { MaybeUninit::uninit() }; PIECES_MAX];
         let count = record.place(&mut pieces);
         let bytes = record.payload_bytes();
         if on & !ENABLE_RECORD != 0 {
-            // SAFETY: `place` has filled the first `count` pieces, which lead to live memory.
+            // SAFETY: `place` has filled the first `count` pieces, which point to live memory.
             if !unsafe { self.passes(on, index, pieces.as_ptr().cast(), count) } {
                 return;
             }
         }
         let id = u32::from(self.event_id(index));
-        // SAFETY: as above; `record`, which owns or borrows what they lead to, outlives the call.
+        // SAFETY: as above; `record`, which owns or borrows that memory, outlives the call.
         unsafe {
             lat_i_emit_pieces(id, pieces.as_ptr().cast(), count as u32, bytes);
         }
     }
 
-    /// An event of a schema that may have to register, or that a filter or a trigger looks at.
+    /// Records an event whose schema may have to register, or to which a filter or a trigger applies.
     #[cold]
     #[inline(never)]
     fn emit_specially(&'static self, on: u8, index: u32, slack: u32, words: &[u64]) {
@@ -86,12 +86,12 @@ impl Schema {
         }
     }
 
-    /// Registers if need be, asks filter and triggers if need be. Returns whether to record the
+    /// Registers if needed, and applies filter and triggers if needed. Returns whether to record the
     /// event.
     ///
     /// # Safety
     ///
-    /// The first `count` pieces are initialised and lead to readable memory.
+    /// The first `count` pieces are initialised and point to readable memory.
     #[cold]
     unsafe fn passes(
         &'static self,
@@ -105,12 +105,12 @@ impl Schema {
             return on & ENABLE_RECORD != 0;
         }
         let id = u32::from(self.event_id(index));
-        // SAFETY: the core takes any numbers, in any context; the caller answers for the pieces.
+        // SAFETY: the core accepts any numbers, in any context; the caller guarantees the pieces.
         unsafe { lat_i_look(id, u32::from(on), pieces, count as u32) != 0 }
     }
 }
 
-/// What the fast path leaves: another writer, a full packet, a restart, a thread's first event.
+/// The cases that the fast path leaves out: another writer, a full packet, a restart, a thread's first event.
 #[cold]
 #[inline(never)]
 fn emit_slowly(id: u16, slack: u32, words: &[u64]) {

@@ -10,7 +10,7 @@
 //! };
 //! ```
 //!
-//! let `pleco gen --rust src/app_events.rs app.pleco` make a module of it, and call its functions:
+//! generate a module with `pleco gen --rust src/app_events.rs app.pleco`, and call its functions:
 //!
 //! ```text
 //! mod app_events;
@@ -18,27 +18,27 @@
 //! let _job = app_events::worker::job_span(id);   // or: until the end of the scope
 //! ```
 //!
-//! Nothing is recorded until somebody asks: `lat record -- PROGRAM`, or `lat record --attach PID` while
-//! it runs. Until then a site costs two loads and a branch. Without a schema there are
-//! [`log!`], [`span!`] and [`mark!`], and for packets of a network [`packet`].
+//! Nothing is recorded until a recorder requests it: `lat record -- PROGRAM`, or `lat record --attach PID`
+//! while it runs. Until then a site costs two loads and a branch. Without a schema there are
+//! [`log!`], [`span!`] and [`mark!`], and for network packets [`packet`].
 //!
 //! # How it works
 //!
-//! The same shared-memory rings as C's, by the same core: the tracer's C sources are compiled in, and do
-//! everything that happens less often than once per event. The path of one event is Rust here: a
+//! The shared-memory rings and the core are those of C: the tracer's C sources are compiled in, and do
+//! everything that happens less often than once per event. The path of one event is written in Rust: a
 //! restartable sequence in inline assembly on x86-64 and AArch64, else a call of the core. Normative:
 //! `spec/ring-abi.md`.
 //!
 //! # Design constraints
 //!
-//! * The program is sacred: nothing here blocks, allocates, prints, panics, or changes `errno`, but for
-//!   what happens once at start. What cannot be recorded is counted.
+//! * The program must not be affected: nothing here blocks, allocates, prints, panics, or changes `errno`,
+//!   except once at start. Events that cannot be recorded are counted.
 //! * Any context: threads, signal handlers, after `fork`, while thread-local data is being destroyed, in
 //!   several shared objects at once (each has a tracer of its own, if each is linked with one).
 //! * No `std`, no allocator, no dependencies. libc is needed by the C core.
 #![no_std]
 
-// The generated module names this crate as programs do.
+// The generated module refers to this crate by the name that programs use.
 extern crate self as lateralis;
 
 mod c_core;

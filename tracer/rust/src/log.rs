@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events without a schema file: their schema is made when the program starts, from what the linker has
-//! collected.
+//! Events without a schema file: their schema is made when the program starts, from entries collected
+//! by the linker.
 //!
-//! A place in the code that logs is a [`Site`]: a type that the macro makes, with the format. Together with
-//! the types of the arguments, which only the compiler knows, it gives the function
-//! [`describe`] for this site and these types. A few lines of assembly put its address, and room for
-//! the event's number, into the section `lat_rust_log`; the linker puts all of them in a
-//! row. Before `main` that row is walked, sorted and written as one pleco schema ([`text`]). So sites
-//! are known to recorders before they run, and cost what other events cost.
+//! A call site in the code is a [`Site`]: a type that the macro defines, with the format. The site and
+//! the types of the arguments, which only the compiler knows, determine the function
+//! [`describe`] for this site and these types. A few lines of assembly put its address, and space for
+//! the event's number, into the section `lat_rust_log`; the linker concatenates all of
+//! them. Before `main` that section is read, sorted and written as one pleco schema ([`text`]). So sites
+//! are known to recorders before they run, and cost as much as other events.
 //!
 //! Code that was inlined twice has two entries for the same event; a generic function has a site for each
 //! set of types.
@@ -39,15 +39,15 @@ const _: () = {
     static AT_START: extern "C" fn() = register;
 };
 
-/// A place in the code, as the macros make it.
+/// A call site in the code, as defined by the macros.
 pub trait Site {
-    /// Name of the file, as `file!()`.
+    /// File name, from `file!()`.
     const FILE: &'static str;
-    /// Number of the line, from 1.
+    /// Line number, from 1.
     const LINE: u32;
-    /// Number of the column, from 1.
+    /// Column number, from 1.
     const COLUMN: u32;
-    /// What to print, or the name of the span.
+    /// The format, or the name of the span.
     const TEXT: &'static str;
     /// Whether it is a span.
     const IS_SPAN: bool;
@@ -79,8 +79,8 @@ fn describe<S: Site, A: Arguments>() -> Description {
 #[repr(C)]
 pub struct Entry {
     describe: fn() -> Description,
-    /// The enable byte of the event; of a span, of the event that begins it, and behind it that of the one
-    /// that ends it. At first a byte that says that nobody has registered.
+    /// The enable byte of the event. For a span, that of the begin event, followed by that of the
+    /// end event. Initially a byte that means that the schema is not registered.
     enabled: AtomicPtr<u8>,
     /// Number of the event in LOG; written before `enabled` is.
     index: AtomicU32,
@@ -89,14 +89,14 @@ pub struct Entry {
 
 static UNREGISTERED_SITE: [u8; 2] = [UNREGISTERED; 2];
 
-/// The entry of a site, which this function also makes.
+/// Returns the entry of a site, which this function also creates.
 #[inline(always)]
 fn entry<S: Site, A: Arguments>() -> Option<&'static Entry> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64"))]
     {
         let entry: *const Entry;
-        // SAFETY: the address of a static object of the layout of Entry, whose pointers are valid. `R`
-        // keeps it when sections that nobody refers to are dropped: the schema's text would lack it.
+        // SAFETY: the address of a static object with the layout of Entry, whose pointers are valid. `R`
+        // keeps the section when unreferenced sections are dropped: the schema's text would lack it.
         unsafe {
             core::arch::asm!(
                 ".pushsection lat_rust_log, \"awR\", @progbits",
@@ -147,13 +147,13 @@ fn entry<S: Site, A: Arguments>() -> Option<&'static Entry> {
     }
 }
 
-/// The entries of this object: what lies between two symbols that the linker makes, if there are any.
+/// The entries of this object: the range between two symbols that the linker defines, if it has any.
 fn entries() -> &'static [Entry] {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64"))]
     let (start, stop): (*const Entry, *const Entry) = {
         let (start, stop);
-        // SAFETY: loads two addresses; weak symbols that nobody defines are null, and hidden
-        // ones are this object's.
+        // SAFETY: loads two addresses; undefined weak symbols are null, and hidden
+        // ones belong to this object.
         unsafe {
             core::arch::asm!(
                 ".weak __start_lat_rust_log, __stop_lat_rust_log",
@@ -196,19 +196,19 @@ fn entries() -> &'static [Entry] {
         return &[];
     }
     let count = (stop.addr() - start.addr()) / size_of::<Entry>();
-    // SAFETY: between the two symbols lies the section, in which there is nothing but entries. They
+    // SAFETY: the section between the two symbols contains only entries. They
     // are never moved and change only in their atomic fields.
     unsafe { core::slice::from_raw_parts(start, count) }
 }
 
-/// Makes the schema of all sites, registers it, and tells the sites where their enable bytes are.
+/// Makes the schema of all sites, registers it, and gives the sites the addresses of their enable bytes.
 #[cold]
 fn register_sites() {
     LOG.register_as(Some(text::identity));
     if let Some(first) = LOG.enable_bytes() {
         for entry in entries() {
             let index = entry.index.load(Ordering::Relaxed) as usize % AREA_EVENT_COUNT;
-            // Release: pairs with the acquire in Entry::on; the index and LOG's base id are there.
+            // Release: pairs with the acquire in Entry::on; the index and LOG's base id are stored before.
             entry.enabled.store(first.wrapping_add(index), Ordering::Release);
         }
     }
@@ -219,8 +219,8 @@ impl Entry {
     #[inline(always)]
     fn on(&self, further: usize) -> u8 {
         let enabled = self.enabled.load(Ordering::Acquire);
-        // SAFETY: leads to UNREGISTERED_SITE, or into the enable table of an area, or to a table of zeros
-        // as long; behind those there is at least a byte more.
+        // SAFETY: points to UNREGISTERED_SITE, or into the enable table of an area, or to a table of zeros
+        // of the same size; after each of these there is at least one more byte.
         unsafe { (*enabled.wrapping_add(further).cast::<AtomicU8>()).load(Ordering::Relaxed) }
     }
 
@@ -301,8 +301,8 @@ impl Drop for Span {
     }
 }
 
-/// Records a remark whose format is kept once in the recording, with its arguments as they are: nothing is
-/// formatted until somebody reads it.
+/// Records a remark whose format is stored once in the recording, with its unformatted arguments:
+/// the reader formats them.
 ///
 /// ```
 /// let (us, name) = (17_u32, "parse");
@@ -311,11 +311,11 @@ impl Drop for Span {
 /// ```
 ///
 /// Arguments: integers up to 64 bits, floats, `bool`, `char`, `&str`, raw pointers; at most 16,
-/// evaluated only if the event is enabled. The format takes them in order; it is checked when
-/// compiled, and `{name}` or `{0}` are not known. Each place in the code is an event of its own,
+/// evaluated only if the event is enabled. The format takes them in order; it is checked at
+/// compile time, and `{name}` or `{0}` are not supported. Each call site is an event of its own,
 /// `log:FILE_LINE`, which can be enabled alone, and is known before it runs.
 ///
-/// Recorded on x86-64 and AArch64, else ignored. Context: anywhere. Cost: as
+/// Recorded on x86-64 and AArch64, else ignored. Context: anywhere. Cost: like
 /// [`Schema::emit_record`]; disabled, two loads.
 #[macro_export]
 macro_rules! log {
@@ -340,8 +340,8 @@ macro_rules! log {
 /// }
 /// ```
 ///
-/// Two events, `log:FILE_LINE_begin` and `log:FILE_LINE_end`. A schema file can say more: keys,
-/// fields, budgets. Context and cost: as [`log!`](crate::log!).
+/// Two events, `log:FILE_LINE_begin` and `log:FILE_LINE_end`. A schema file supports more: keys,
+/// fields, budgets. Context and cost: like [`log!`](crate::log!).
 #[macro_export]
 macro_rules! span {
     ($name:ident) => {{

@@ -6,7 +6,7 @@ use crate::emit::emit_internal;
 use crate::record::Record;
 use core::fmt::{Arguments, Write};
 
-/// Whether somebody is recording this program.
+/// Whether a recorder is recording this program.
 ///
 /// Context: anywhere. Cost: a call and two loads.
 #[inline]
@@ -14,9 +14,9 @@ pub fn is_recording() -> bool {
     c_core::lat_recording() != 0
 }
 
-/// Records a remark if somebody records this program. Ends at its first NUL.
+/// Records a remark if this program is being recorded. Ends at its first NUL.
 ///
-/// Context: anywhere. Cost: as [`Schema::emit_record`](crate::Schema::emit_record).
+/// Context: anywhere. Cost: like [`Schema::emit_record`](crate::Schema::emit_record).
 pub fn mark(text: &str) {
     if is_recording() {
         let mut record = Record::new();
@@ -25,10 +25,10 @@ pub fn mark(text: &str) {
     }
 }
 
-/// Records a remark if somebody records this program: `mark!("frame {n} drawn")`, as `println!`.
+/// Records a remark if this program is being recorded: `mark!("frame {n} drawn")`, like `println!`.
 ///
-/// The text is formatted here and cut at 240 bytes; see [`log!`](crate::log) for what is formatted by
-/// the reader. Nothing is formatted when nobody records.
+/// The text is formatted here and truncated at 240 bytes; see [`log!`](crate::log) for remarks that the
+/// reader formats. Nothing is formatted when the program is not being recorded.
 #[macro_export]
 macro_rules! mark {
     ($($format:tt)+) => {
@@ -38,7 +38,7 @@ macro_rules! mark {
     };
 }
 
-/// For [`mark!`](crate::mark).
+/// Implementation of [`mark!`](crate::mark).
 #[doc(hidden)]
 #[cold]
 pub fn mark_arguments(arguments: Arguments<'_>) {
@@ -47,7 +47,7 @@ pub fn mark_arguments(arguments: Arguments<'_>) {
         return;
     }
     let mut remark = Remark { text: [0; REMARK_BYTES], length: 0 };
-    // An error means that it was cut, or that a Display gave up: what there is is recorded.
+    // An error means that it was truncated, or that a Display failed: the text so far is recorded.
     let _ = remark.write_fmt(arguments);
     let text = remark.text.get(..remark.length).unwrap_or_default();
     mark(core::str::from_utf8(text).unwrap_or_default());
@@ -57,7 +57,7 @@ const REMARK_BYTES: usize = 240;
 
 struct Remark {
     text: [u8; REMARK_BYTES],
-    /// Always the end of a character.
+    /// Always at a character boundary.
     length: usize,
 }
 

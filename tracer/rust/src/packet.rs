@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of a network, recorded by a program that has them in its hands.
+//! Network packets, recorded by a program that handles them.
 
 use crate::c_core::lat_i_payload_most;
 use crate::packet_events::packets;
 
-/// Something that packets go through. Two of the same name and link type are one interface.
+/// An interface that packets pass. Two of the same name and link type are one interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface<'a> {
-    /// Shown by readers; some 15 characters are usual.
+    /// Shown by readers; about 15 characters are usual.
     pub name: &'a str,
-    /// What the first byte of a packet belongs to, by the numbers of tcpdump.org/linktypes.html.
+    /// The first header of a packet, by the numbers of tcpdump.org/linktypes.html.
     pub link_type: u16,
-    /// Most bytes of a packet that are kept.
+    /// Maximum bytes kept of a packet.
     pub snap_bytes: u32,
 }
 
 impl Interface<'_> {
     /// Link type of Ethernet.
     pub const ETHERNET: u16 = 1;
-    /// Link type of IPv4 and IPv6 without anything in front, as in a tunnel.
+    /// Link type of IPv4 and IPv6 without a preceding header, as in a tunnel.
     pub const IP: u16 = 101;
     /// Link type of SocketCAN.
     pub const CAN: u16 = 227;
 }
 
-/// Where a packet went, seen from the interface.
+/// Direction of a packet, seen from the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It is not known.
+    /// Unknown.
     Unknown,
     /// It was received.
     Inbound,
@@ -35,10 +35,10 @@ pub enum Direction {
     Outbound,
 }
 
-/// Everything of a record but name and data: its fields, and what aligns them.
+/// All of a record except name and data: its fields and their alignment.
 const FIELDS_BYTES: usize = 24;
 
-/// Records a packet that the program holds as a whole, as an event `packets:packet` of this thread:
+/// Records a packet that the program has completely, as an event `packets:packet` of this thread:
 ///
 /// ```
 /// use lateralis::{Direction, Interface, packet};
@@ -49,21 +49,21 @@ const FIELDS_BYTES: usize = 24;
 /// packet(&UPLINK, Direction::Outbound, &frame);
 /// ```
 ///
-/// At most [`snap_bytes`](Interface::snap_bytes) of it are kept, and at most as many as a packet of the
-/// ring takes; the record tells how long it was. `lat convert RECORDING --to pcapng` writes what
-/// tshark reads. Without the third line above, recorders do not know the event before the first packet.
+/// At most [`snap_bytes`](Interface::snap_bytes) of it are kept, and at most as many as fit into a packet of
+/// the ring; the record contains its original length. `lat convert RECORDING --to pcapng` writes a file for
+/// tshark. Without the third line above, recorders do not know the event before the first packet.
 ///
-/// Context: anywhere; the first packet not in a signal handler, without the third line. Cost: as
-/// [`Schema::emit_record`](crate::Schema::emit_record), with the copy of the bytes that are kept;
+/// Context: anywhere; without the third line, the first packet must not be in a signal handler. Cost: like
+/// [`Schema::emit_record`](crate::Schema::emit_record), with the copy of the kept bytes;
 /// disabled, two loads and a branch.
 #[inline]
 pub fn packet(interface: &Interface<'_>, direction: Direction, data: &[u8]) {
     packet_part(interface, direction, data, data.len());
 }
 
-/// Records a packet of which the program holds only the beginning, `data`: it was `original_bytes` long.
+/// Records a packet of which the program has only the beginning, `data`: it was `original_bytes` long.
 ///
-/// Everything else is as for [`packet`].
+/// Otherwise like [`packet`].
 #[inline]
 pub fn packet_part(
     interface: &Interface<'_>,
@@ -78,7 +78,7 @@ pub fn packet_part(
 
 #[cold]
 fn record(interface: &Interface<'_>, direction: Direction, data: &[u8], original_bytes: usize) {
-    // 0 while there are no rings; then the packet is lost, and counted, whatever its length.
+    // 0 without rings; then the packet is lost, and counted, whatever its length.
     let most = lat_i_payload_most().checked_sub(interface.name.len() + FIELDS_BYTES);
     let kept = data.len().min(interface.snap_bytes as usize).min(most.unwrap_or(0));
     let data = data.get(..kept).unwrap_or_default();

@@ -8,7 +8,7 @@ use core::ptr;
 
 /// A schema allows 16 fields.
 const PUTS_MAX: usize = 16;
-/// A put adds at most one piece of scratch and one of foreign data; behind a string comes a NUL.
+/// A put adds at most one piece of scratch and one of external data; a NUL follows a string.
 pub(crate) const PIECES_MAX: usize = 2 * PUTS_MAX + 1;
 /// A put needs at most 7 bytes of padding and 8 of number, or 3 of padding, 4 of count and 4 of
 /// padding again.
@@ -16,23 +16,23 @@ const SCRATCH_BYTES: usize = 16 * PUTS_MAX;
 
 /// The fields of one record, in order, each put at its natural alignment [ring-abi §3].
 ///
-/// Numbers and padding are gathered in a small scratch; strings, bytes and sequences are borrowed
+/// Numbers and padding are gathered in a small scratch buffer; strings, bytes and sequences are borrowed
 /// and copied once, straight into the ring, by [`Schema::emit_record`](crate::Schema::emit_record).
-/// More than 16 fields make a record that is counted as too big.
+/// A record of more than 16 fields is counted as too big.
 ///
-/// Context: anywhere. Cost: some cycles a field. Stack: about 800 bytes, not cleared.
+/// Context: anywhere. Cost: a few cycles per field. Stack: about 800 bytes, not cleared.
 pub struct Record<'a> {
-    /// Payload so far; [`TOO_BIG`] for ever once something did not fit.
+    /// Payload so far; [`TOO_BIG`] once something did not fit.
     bytes: usize,
     piece_count: usize,
     scratch_used: usize,
-    /// `data` is null for the next `bytes` of scratch: the record may move.
+    /// `data` is null for the next `bytes` of scratch, because the record may move.
     pieces: [MaybeUninit<Piece>; PIECES_MAX],
     scratch: [MaybeUninit<u8>; SCRATCH_BYTES],
     borrowed: PhantomData<&'a [u8]>,
 }
 
-/// Longer than any packet, and short enough to be added to.
+/// Longer than any packet, and small enough for additions without overflow.
 const TOO_BIG: usize = 1 << 30;
 
 macro_rules! numbers {
@@ -48,15 +48,15 @@ macro_rules! numbers {
 
 macro_rules! elements {
     ($($element:ident $slice:ident $array:ident;)*) => {$(
-        /// Puts a sequence: a count of 32 bits, then the elements.
+        /// Appends a sequence: a count of 32 bits, then the elements.
         #[inline]
         pub fn $slice(&mut self, values: &'a [$element]) {
-            // A longer one would not fit in a packet, and is too big in any case.
+            // A longer one does not fit in a packet, and is too big in any case.
             self.u32(u32::try_from(values.len()).unwrap_or(u32::MAX));
             self.$array(values);
         }
 
-        /// Puts elements without a count: an array whose length the schema says.
+        /// Appends elements without a count: an array whose length the schema defines.
         #[inline]
         pub fn $array(&mut self, values: &'a [$element]) {
             self.align(size_of::<$element>());
@@ -66,7 +66,7 @@ macro_rules! elements {
 }
 
 impl<'a> Record<'a> {
-    /// A record without fields.
+    /// An empty record.
     #[inline]
     pub const fn new() -> Record<'a> {
         Record {
@@ -86,7 +86,7 @@ impl<'a> Record<'a> {
         u64 8 "a number of 64 bits, or the bits of an `f64`";
     }
 
-    /// Puts a string. It ends at its first NUL, if it has one: a NUL marks the end in the record.
+    /// Appends a string. It ends at its first NUL, if it has one: a NUL marks the end in the record.
     #[inline]
     pub fn str(&mut self, text: &'a str) {
         let text = text.as_bytes();
@@ -99,7 +99,7 @@ impl<'a> Record<'a> {
         self.u8(0);
     }
 
-    /// Puts a string of one character.
+    /// Appends a string of one character.
     #[inline]
     pub fn char(&mut self, value: char) {
         let mut utf8 = [0; 4];
@@ -110,7 +110,7 @@ impl<'a> Record<'a> {
         self.u8(0);
     }
 
-    /// Puts bytes: a count of 32 bits, then the bytes.
+    /// Appends bytes: a count of 32 bits, then the bytes.
     #[inline]
     pub fn bytes(&mut self, bytes: &'a [u8]) {
         self.slice_u8(bytes);
@@ -182,11 +182,11 @@ impl<'a> Record<'a> {
 
     #[inline]
     fn add(&mut self, bytes: usize) {
-        // TOO_BIG is a multiple of every alignment and stays what it is.
+        // TOO_BIG is a multiple of every alignment and is never changed.
         self.bytes = if bytes < TOO_BIG - self.bytes { self.bytes + bytes } else { TOO_BIG };
     }
 
-    /// The pieces with their addresses, as long as `self` does not move, and their number.
+    /// The pieces with their addresses, valid until `self` moves, and their number.
     pub(crate) fn place(&self, placed: &mut [MaybeUninit<Piece>; PIECES_MAX]) -> usize {
         let mut scratch = self.scratch.as_ptr().cast::<u8>();
         for (from, to) in self.pieces.iter().zip(placed.iter_mut()).take(self.piece_count) {

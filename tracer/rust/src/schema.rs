@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A schema that a program carries with it, and whether its events are enabled.
+//! A schema contained in a program, and the enable bytes of its events.
 
 use crate::c_core::{self, AREA_EVENT_COUNT};
 use crate::log::Text;
@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 /// Enable byte of a schema that has not registered yet.
 pub(crate) const UNREGISTERED: u8 = 0x80;
 
-/// What `enabled` points to before registration, and after one that failed. As long as the table
-/// in an area, so that no index reaches beyond it.
+/// Target of `enabled` before registration, and after a failed one. As long as the table
+/// in an area, so that every index is in bounds.
 static ALL_UNREGISTERED: [u8; AREA_EVENT_COUNT] = [UNREGISTERED; AREA_EVENT_COUNT];
 static ALL_DISABLED: [u8; AREA_EVENT_COUNT] = [0; AREA_EVENT_COUNT];
 
@@ -20,13 +20,13 @@ const NAME_BYTES: usize = 32;
 
 /// One schema linked into the program, made by `pleco gen --rust` from a schema file.
 ///
-/// Must be a `static`: recorders know it by its place until the program ends. Layout: begins with
+/// Must be a `static`: recorders identify it by its address until the program ends. Layout: begins with
 /// `struct lat_schema` of `lat/lat.h`.
 #[repr(C)]
 pub struct Schema {
     enabled: AtomicPtr<u8>,
     base_id: AtomicU32,
-    // The rest of `struct lat_schema` is read by lat_register alone, and written only while REGISTRAR
+    // The rest of `struct lat_schema` is read only by lat_register, and written only while REGISTRAR
     // is held.
     event_count: UnsafeCell<u32>,
     hash: UnsafeCell<u64>,
@@ -34,19 +34,19 @@ pub struct Schema {
     text: UnsafeCell<*const u8>,
     text_bytes: UnsafeCell<u32>,
     registered: UnsafeCell<u32>,
-    /// C wants a NUL behind the name.
+    /// C needs a NUL after the name.
     name_with_nul: [u8; NAME_BYTES],
 }
 
-// SAFETY: `enabled` and `base_id` are atomic. The cells are written only by whoever holds REGISTRAR
-// and by lat_register, which is called only then; nobody else reads them. The pointers lead to
+// SAFETY: `enabled` and `base_id` are atomic. The cells are written only by the holder of REGISTRAR
+// and by lat_register, which only the holder calls; no other code reads them. The pointers point to
 // `'static` data and into `self`, which is `'static` when it registers, or to
-// a text that lives as long as lat_register runs.
+// a text that lives until lat_register returns.
 unsafe impl Sync for Schema {}
 
 /// Hash of a schema's canonical text: 64-bit FNV-1a, as pleco computes it.
 ///
-/// Cost: O(length); none where it is evaluated when compiling.
+/// Cost: O(length); none if evaluated at compile time.
 pub const fn text_hash(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -58,15 +58,15 @@ pub const fn text_hash(text: &str) -> u64 {
     hash
 }
 
-/// Process that is registering a schema, else 0. Not a mutex: whoever finds it taken goes away, so
-/// that a signal handler can not wait for the thread it interrupted. A child forked meanwhile finds
-/// another process's number, and takes over.
+/// Process that is registering a schema, else 0. Not a mutex: a thread that finds it taken returns, so
+/// that a signal handler never waits for the thread it interrupted. A child forked meanwhile finds
+/// another process's id, and takes over.
 static REGISTRAR: AtomicI32 = AtomicI32::new(0);
 
 impl Schema {
     /// A schema of `event_count` events, whose canonical pleco text is `text`.
     ///
-    /// `hash` must be the [`text_hash`] of the text: areas tell schemas apart by it. A text that is not
+    /// `hash` must be the [`text_hash`] of the text, by which areas distinguish schemas. A text that is not
     /// pleco, or has another number of events, makes a recording that cannot be read.
     pub const fn new(
         name: &'static str,
@@ -88,35 +88,35 @@ impl Schema {
             hash: UnsafeCell::new(hash),
             name: UnsafeCell::new(ptr::null()),
             text: UnsafeCell::new(text.as_ptr()),
-            // A text of 4 GiB is refused by every area, cut or not.
+            // Every area rejects a text of 4 GiB, truncated or not.
             text_bytes: UnsafeCell::new(text.len() as u32),
             registered: UnsafeCell::new(0),
             name_with_nul,
         }
     }
 
-    /// The enable byte of the event number `index`: 0 means that nobody wants it. Anything else is
-    /// to be handed to [`emit`](Schema::emit) or [`emit_record`](Schema::emit_record), which know
-    /// what to do with it.
+    /// The enable byte of event `index`: 0 means disabled. Any other value must
+    /// be passed to [`emit`](Schema::emit) or [`emit_record`](Schema::emit_record), which interpret
+    /// it.
     ///
-    /// An index that the schema does not have gives the byte of some other event.
+    /// An out-of-range index returns the byte of some other event.
     ///
     /// Context: anywhere. Cost: two loads.
     #[inline(always)]
     pub fn on(&'static self, index: u32) -> u8 {
-        // Acquire: pairs with the release in lat_register; base_id is there when the pointer is.
+        // Acquire: pairs with the release in lat_register; base_id is stored before the pointer.
         let enabled = self.enabled.load(Ordering::Acquire);
         let place = index as usize % AREA_EVENT_COUNT;
-        // SAFETY: `enabled` leads to one of the two tables above, of AREA_EVENT_COUNT bytes, or into
-        // the enable table of an area, behind which the wanted table of the same size is mapped for
-        // ever: `place` bytes further there is a byte that is only ever accessed atomically.
+        // SAFETY: `enabled` points to one of the two tables above, of AREA_EVENT_COUNT bytes, or into
+        // the enable table of an area, after which the wanted table of the same size is mapped
+        // permanently: at offset `place` there is a byte that is only ever accessed atomically.
         unsafe { (*enabled.add(place).cast::<AtomicU8>()).load(Ordering::Relaxed) }
     }
 
-    /// Whether the event number `index` is wanted by somebody now. For work that is only done for
-    /// the sake of an event.
+    /// Whether event `index` is enabled now. For work that is needed only for
+    /// the event.
     ///
-    /// Context and cost: as [`on`](Schema::on), but registers the schema if nobody has.
+    /// Context and cost: like [`on`](Schema::on), but registers the schema if it is not registered.
     #[inline]
     pub fn is_enabled(&'static self, index: u32) -> bool {
         let on = self.on(index);
@@ -132,12 +132,12 @@ impl Schema {
     /// If another thread is registering at this moment it returns at once, and the next event tries
     /// again; until then events of this schema are disabled.
     ///
-    /// Context: thread, not a signal handler. Cost: some 50 us the first time, else a call.
+    /// Context: thread, not a signal handler. Cost: about 50 us the first time, else a call.
     pub fn register(&'static self) {
         self.register_as(None);
     }
 
-    /// Registers, for a schema whose text is made at run time, with what `identity` makes. It is
+    /// Registers a schema whose text is made at run time, by `identity`. That is
     /// called at most once, and not if the schema is registered.
     pub(crate) fn register_as(&'static self, identity: Option<fn() -> Identity>) {
         if !self.is_unregistered() {
@@ -145,7 +145,7 @@ impl Schema {
         }
         let me = c_core::getpid();
         let holder = REGISTRAR.load(Ordering::Relaxed);
-        // Acquire and the release below pair with each other: the cells of all schemas.
+        // Acquire and the release below are a pair: they protect the cells of all schemas.
         if holder == me
             || REGISTRAR.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
@@ -154,7 +154,7 @@ impl Schema {
         if self.is_unregistered() {
             // Kept until the core has copied the text.
             let identity = identity.map(|identity| identity());
-            // SAFETY: REGISTRAR is held, so nobody else reads or writes the cells; `self` is
+            // SAFETY: REGISTRAR is held, so no other code reads or writes the cells; `self` is
             // 'static, so a pointer into it stays valid.
             unsafe {
                 *self.name.get() = self.name_with_nul.as_ptr();
@@ -174,7 +174,7 @@ impl Schema {
                 }
             }
             if self.is_unregistered() {
-                // No area, or no room in it: nobody will ever ask for these events.
+                // No area, or no room in it: these events will never be enabled.
                 let disabled = (&raw const ALL_DISABLED).cast_mut().cast();
                 self.enabled.store(disabled, Ordering::Release);
             }
@@ -182,7 +182,7 @@ impl Schema {
         REGISTRAR.store(0, Ordering::Release);
     }
 
-    /// Where the enable bytes of the events are, once somebody has tried to register.
+    /// Address of the enable bytes of the events, once registration has been tried.
     pub(crate) fn enable_bytes(&self) -> Option<*mut u8> {
         // Acquire: as in `on`.
         (!self.is_unregistered()).then(|| self.enabled.load(Ordering::Acquire))
@@ -203,12 +203,12 @@ impl Schema {
     /// The id of an event in this area.
     #[inline(always)]
     pub(crate) fn event_id(&self, index: u32) -> u16 {
-        // Relaxed: `on` has acquired what lat_register released.
+        // Relaxed: `on` has acquired the store that lat_register released.
         self.base_id.load(Ordering::Relaxed).wrapping_add(index) as u16
     }
 }
 
-/// What a schema is called and says, where that is known only at run time.
+/// Text and number of events of a schema, known only at run time.
 pub(crate) struct Identity {
     pub text: Text,
     pub event_count: u32,
@@ -238,8 +238,8 @@ pub const SCHEMA_LAYOUT: [usize; 9] = [
 /// ```
 ///
 /// Without it a schema is unknown to recorders until its first event, and a signal handler may
-/// record only events of schemas that are registered. Uses an attribute that counts as unsafe code; in a
-/// crate that forbids that, call [`Schema::register`] from `main`.
+/// record only events of registered schemas. Uses an attribute that counts as unsafe code; in a
+/// crate that forbids it, call [`Schema::register`] from `main`.
 #[macro_export]
 macro_rules! register_at_start {
     ($schema:path) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rust's idea of the C core's structures, compared with what the C compiler says.
+//! Compares the Rust declarations of the C core's structures with the C compiler's layout.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
@@ -47,7 +47,7 @@ fn structures_are_those_of_c() {
     let printed = String::from_utf8(output.stdout).expect("ASCII");
     let said =
         |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<String>>().join(" ");
-    // The place of the ring's fields and of the writer's id stand as numbers in src/emit/*.rs.
+    // src/emit/*.rs contain the offsets of the ring's fields and of the writer's id as numbers.
     let ring_in_assembly = [0, 8, 16, 4096, 8];
     let expected = [
         said(&lateralis::SCHEMA_LAYOUT),

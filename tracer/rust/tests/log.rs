@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events without a schema file: what is recorded, and what the schema says of it.
+//! Events without a schema file: their records and their schema.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod recorded;
@@ -10,7 +10,7 @@ use recorded::{Area, Entry, Fields, recorded};
 
 const RECORD: &str = "session=a1;buffer=1048576;packet=65536";
 
-/// The schema of the sites, after making sure that it says what it must to be read.
+/// The schema of the sites, after checking that it is readable.
 fn schema(area: &Area) -> (u32, Schema) {
     let registered = area.schema("log_rust");
     let compiled = lateralis_pleco::compile("log_rust.pleco", registered.text.as_bytes());
@@ -147,7 +147,7 @@ fn every_type() {
     );
 }
 
-/// A site that was never reached is there all the same, and can be chosen by its name.
+/// A site that was never executed is known all the same, and can be enabled by its name.
 #[test]
 fn sites_are_known_before_they_run() {
     fn never() {
@@ -210,7 +210,7 @@ fn entries_line() -> u32 {
     at as u32 + 1
 }
 
-/// Arguments are not evaluated for nobody.
+/// Arguments are not evaluated while disabled.
 #[test]
 fn nothing_is_evaluated_when_disabled() {
     let environment = [("LATERALIS_DISABLE", "1")];
@@ -254,7 +254,7 @@ fn nothing_is_marked_when_nobody_records() {
         lateralis::mark!("formatted {}", never_displayed());
         return;
     };
-    // Nobody recorded it, so it leaves no area.
+    // It was not recorded, so it leaves no area.
     assert!(run.succeeded().areas.is_empty());
 }
 

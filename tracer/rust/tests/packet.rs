@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of a network: both lengths are told, too long ones are cut and not lost.
+//! Network packets: both lengths are recorded; too long ones are truncated, not lost.
 #![cfg(target_os = "linux")]
 
 mod recorded;
@@ -28,7 +28,7 @@ struct Seen {
     data: Vec<u8>,
 }
 
-/// By the text of `spec/packets.pleco`, and by hand.
+/// Decodes by the text of `spec/packets.pleco`, by hand.
 fn take(fields: &mut Fields<'_>) -> Seen {
     let (interface, direction, link_type) = (fields.string(), fields.u8(), fields.u16());
     let (captured, original_bytes, flags) = (fields.u32(), fields.u32(), fields.u32());
@@ -45,7 +45,7 @@ fn of(entry: &Entry) -> Seen {
 fn packets_are_whole_or_cut_and_tell_how_long_they_were() {
     let name = "packets_are_whole_or_cut_and_tell_how_long_they_were";
     let Some(run) = recorded(name, &[("LATERALIS_RECORD", RECORD)]) else {
-        // Nobody has registered the schema: the first packet does.
+        // The schema is not registered: the first packet registers it.
         packet(&UPLINK, Direction::Inbound, &frame(60));
         packet(&UPLINK, Direction::Outbound, &frame(100));
         packet(&TUNNEL, Direction::Unknown, &frame(9000));
@@ -62,7 +62,7 @@ fn packets_are_whole_or_cut_and_tell_how_long_they_were() {
     });
     entries.retain(|entry| entry.id == base);
     entries.sort_by_key(|entry| entry.time);
-    // Headers of packet, WRITER record and record, the unused tail, name and fields: then it fits.
+    // Headers of packet, WRITER record and record, the unused tail, name and fields: the rest fits.
     let most = 4096 - 128 - 16 - 8 - 8 - ("tun".len() + 24);
     let seen = |interface: &Interface<'_>, direction: u8, original_bytes: u32, kept: usize| Seen {
         interface: interface.name.to_owned(),

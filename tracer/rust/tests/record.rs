@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that record, and what is in their rings afterwards.
+//! Programs that record, and the content of their rings afterwards.
 #![cfg(target_os = "linux")]
 
 mod recorded;
@@ -29,7 +29,7 @@ static LATE: Schema =
     Schema::new("late", "schema late;\nsubsystem late {\nevent E (a: u64),\n};\n", 0x55aa, 1);
 
 /// Word `i` of an event of `count` words, of which `missing` bytes are not recorded and 0. The
-/// first byte says how many.
+/// first byte contains `count`.
 fn word(i: u64, count: u64, missing: u64) -> u64 {
     let mut bytes = (i + 0x0101_0101_0101_0101 * count).to_ne_bytes();
     if i + 1 == count {
@@ -58,7 +58,7 @@ fn record_bytes(bytes: &[u8]) {
     }
 }
 
-/// All records, those of `words` by the lengths that their first bytes say.
+/// All records; those of `words` by the lengths in their first bytes.
 fn records(area: &Area) -> Vec<Entry> {
     let base = area.schema("words").base_id;
     area.records(|id, fields| match id - base {
@@ -117,7 +117,7 @@ fn every_number_of_words() {
     }
 }
 
-/// Every remainder, the first time by the slow path, then mostly by the fast one.
+/// Every remainder, first by the slow path, then mostly by the fast one.
 #[test]
 fn every_length_of_a_payload() {
     let Some(run) = recorded("every_length_of_a_payload", &[("LATERALIS_RECORD", RECORD)]) else {
@@ -149,8 +149,8 @@ fn every_length_of_a_payload() {
     }
 }
 
-/// Where rings belong to threads every record takes the slow path. One thread after the other, so
-/// that each gets what the one before has left.
+/// With per-thread rings every record takes the slow path. One thread after the other, so
+/// that each reuses the ring of the previous one.
 #[test]
 fn rings_of_threads() {
     let environment = [("LATERALIS_RECORD", RECORD), ("LATERALIS_RING", "thread")];
@@ -209,7 +209,7 @@ fn fields_of_any_length() {
     }
 }
 
-/// A record may be moved while it is being made.
+/// A record may be moved while it is being built.
 #[test]
 fn records_move() {
     let Some(run) = recorded("records_move", &[("LATERALIS_RECORD", RECORD)]) else {
@@ -239,7 +239,7 @@ fn records_move() {
     );
 }
 
-/// A schema that nobody registered at start registers with its first event, which is recorded.
+/// A schema that was not registered at start registers with its first event, which is recorded.
 #[test]
 fn first_event_registers() {
     let Some(run) = recorded("first_event_registers", &[("LATERALIS_RECORD", RECORD)]) else {
@@ -263,7 +263,7 @@ fn first_event_registers() {
     assert_eq!(values, [1, 2]);
 }
 
-/// `is_enabled` registers too, and does not say yes for nobody.
+/// `is_enabled` registers too, and returns false without an area.
 #[test]
 fn nothing_is_enabled_without_an_area() {
     let environment = [("LATERALIS_RECORD", RECORD), ("LATERALIS_DISABLE", "1")];
@@ -301,7 +301,7 @@ fn patterns_choose_events() {
     run.succeeded();
 }
 
-/// The area of this process, open as a recorder opens it.
+/// The area of this process, opened like a recorder does.
 fn own_area() -> File {
     let directory = std::env::var_os("LATERALIS_DIR").expect("set by the test");
     let mut entries = fs::read_dir(directory).expect("it can be read").flatten();

@@ -14,7 +14,7 @@ const RECORD: &str = "session=a1;buffer=33554432;packet=65536;cap=536870912";
 
 const TEXT: &str = "schema counting;\nsubsystem counting {\nevent THREAD (a: u64),\n\
     event SIGNAL (a: u64, b: u64, c: u64, d: u64, e: u64),\n};\n";
-/// What is written by a thread and in what order it must be found; the upper half says by whom.
+/// Events of a thread in the order in which they must be found; the upper half identifies the writer.
 static COUNTING: Schema = Schema::new("counting", TEXT, lateralis::text_hash(TEXT), 2);
 lateralis::register_at_start!(COUNTING);
 
@@ -59,7 +59,7 @@ extern "C" fn on_alarm(_: i32) {
 fn set_timer(microseconds: i64) {
     let interval =
         Interval { seconds: 0, microseconds, next_seconds: 0, next_microseconds: microseconds };
-    // SAFETY: a valid interval, and no old one is asked for.
+    // SAFETY: a valid interval, and no old value is requested.
     let result = unsafe { setitimer(0, &raw const interval, std::ptr::null_mut()) };
     assert_eq!(result, 0);
 }
@@ -67,7 +67,7 @@ fn set_timer(microseconds: i64) {
 fn move_to_cpu(cpu: u64) {
     let mask =
         1_u64 << (cpu % thread::available_parallelism().map_or(1, |count| count.get() as u64));
-    // SAFETY: a mask of 8 bytes; where it is refused, the thread stays where it is.
+    // SAFETY: a mask of 8 bytes; if it is rejected, the thread stays where it is.
     unsafe { sched_setaffinity(0, 8, &raw const mask) };
 }
 
@@ -75,7 +75,7 @@ const THREADS: u64 = 4;
 const EVENTS: u64 = 250_000;
 
 fn write_with_signals() {
-    // SAFETY: the handler only records, which may be done in handlers.
+    // SAFETY: the handler only records, which is permitted in handlers.
     unsafe { signal(SIGALRM, on_alarm) };
     set_timer(50);
     let threads: Vec<_> = (0..THREADS)
@@ -94,7 +94,7 @@ fn write_with_signals() {
         thread.join().expect("it has not panicked");
     }
     set_timer(0);
-    // The last one may still be on its way.
+    // The last one may still be pending.
     thread::sleep(std::time::Duration::from_millis(20));
     println!("COUNT={}", SIGNALS.load(Ordering::Relaxed));
 }
@@ -160,7 +160,7 @@ fn forked_processes() {
         count_thread(u64::MAX);
         let children: Vec<i32> = (0..3)
             .map(|child| {
-                // SAFETY: the child records, which needs no lock, and ends without running anything of
+                // SAFETY: the child records, which needs no lock, and ends without running any code of
                 // its parent's.
                 unsafe {
                     let pid = fork();
@@ -176,7 +176,7 @@ fn forked_processes() {
             .collect();
         for pid in children {
             let mut status = -1;
-            // SAFETY: `status` is there for the answer.
+            // SAFETY: `status` is valid for the result.
             assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
             assert_eq!(status, 0);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A block of a TPACKET_V3 ring, frame by frame [include/uapi/linux/if_packet.h;
+//! Decodes a block of a TPACKET_V3 ring, frame by frame [include/uapi/linux/if_packet.h;
 //! Documentation/networking/packet_mmap.rst].
 //!
 //! ```text
@@ -7,49 +7,49 @@
 //!                         └── tp_next_offset to the next frame, 0 at the last
 //! ```
 //!
-//! The bytes are those of the kernel, and checked like anybody's.
+//! The bytes come from the kernel, and are checked like any other input.
 
 use std::fmt;
 
-/// Bytes of `struct tpacket_block_desc` that are read here.
+/// Size of the fields of `struct tpacket_block_desc` that are read here.
 const BLOCK_HEADER_BYTES: usize = 48;
-/// `struct tpacket3_hdr`, aligned; behind it stands the link-layer address.
+/// Size of `struct tpacket3_hdr`, aligned; the link-layer address follows it.
 const FRAME_HEADER_BYTES: usize = 48;
-/// `struct sockaddr_ll`.
+/// Size of `struct sockaddr_ll`.
 const ADDRESS_BYTES: usize = 20;
 
-/// `TP_STATUS_VLAN_VALID`: the tag that was taken out of the frame stands in the header.
+/// `TP_STATUS_VLAN_VALID`: the header contains the tag that was removed from the frame.
 const STATUS_VLAN: u32 = 1 << 4;
-/// `TP_STATUS_VLAN_TPID_VALID`: so does its type.
+/// `TP_STATUS_VLAN_TPID_VALID`: the header also contains its type.
 const STATUS_VLAN_TYPE: u32 = 1 << 6;
-/// The type of a tag whose type is not told [IEEE 802.1Q].
+/// Default type of a tag [IEEE 802.1Q].
 const VLAN_TYPE: u16 = 0x8100;
 
-/// A packet as the kernel gives it.
+/// A packet from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The stamp, UTC, nanoseconds since 1970.
+    /// Time stamp, UTC, nanoseconds since 1970.
     pub utc_ns: i64,
     /// Length on the network, without the tag below.
     pub original_bytes: u32,
-    /// `sll_pkttype`: to us 0, broadcast 1, multicast 2, to others 3, by us 4.
+    /// `sll_pkttype`: to this host 0, broadcast 1, multicast 2, to other hosts 3, outgoing 4.
     pub packet_type: u8,
-    /// Type and value of a VLAN tag that the kernel took out of the data.
+    /// Type and value of a VLAN tag that the kernel removed from the data.
     pub vlan: Option<(u16, u16)>,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: &'a [u8],
 }
 
-/// What is wrong with a block.
+/// A malformed block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockFault {
     /// It is shorter than its header.
     Short,
-    /// A frame lies outside of it, or in front of the one before.
+    /// A frame lies outside of the block, or before the previous one.
     Frame {
         /// Number of the frame in the block.
         number: u32,
-        /// How many are lost with it.
+        /// Number of frames lost with it.
         left: u32,
     },
 }
@@ -76,7 +76,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The frames of a block, in its order.
+/// Iterates over the frames of a block, in order.
 ///
 /// Cost: constant for each frame; their bytes are not copied.
 pub fn frames(block: &[u8]) -> Frames<'_> {
@@ -97,12 +97,12 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// What was wrong, when the iterator has ended.
+    /// The fault that ended the iteration, if any.
     pub fn fault(&self) -> Option<BlockFault> {
         self.fault
     }
 
-    /// The frame at `at`, and where the next one begins.
+    /// The frame at `at`, and the offset of the next one.
     fn frame(&self) -> Option<(Frame<'a>, usize)> {
         let header = self.block.get(self.at..self.at.checked_add(FRAME_HEADER_BYTES)?)?;
         let next = u32_at(header, 0)? as usize;
@@ -129,7 +129,7 @@ impl<'a> Frames<'a> {
         let is_last = self.number + 1 == self.count;
         let next = match next {
             0 if is_last => self.block.len(),
-            // Each frame begins behind the header of the one before: the end is reached.
+            // Each frame begins after the header of the previous one, so the iteration terminates.
             next if next >= FRAME_HEADER_BYTES + ADDRESS_BYTES => self.at.checked_add(next)?,
             _ if is_last => self.block.len(),
             _ => return None,
@@ -160,7 +160,7 @@ impl<'a> Iterator for Frames<'a> {
 mod tests {
     use super::*;
 
-    /// A block as the kernel makes it.
+    /// A block in the kernel's layout.
     fn block(frames: &[(&[u8], u32, u8)]) -> Vec<u8> {
         let mut block = vec![0; BLOCK_HEADER_BYTES];
         block[12..16].copy_from_slice(&(frames.len() as u32).to_ne_bytes());
@@ -218,7 +218,7 @@ mod tests {
             };
             assert_eq!((number, left), (count, 3 - count), "{at} {value}");
         }
-        // Cut anywhere, what is left is what it was.
+        // A truncated block yields the remaining frames unchanged.
         for end in 0..whole.len() {
             let mut cut = frames(&whole[..end]);
             let found: Vec<_> = cut.by_ref().collect();

@@ -11,7 +11,7 @@ pub struct Interface {
     pub name: String,
     /// LINKTYPE number of its packets [tcpdump.org/linktypes.html].
     pub link_type: u16,
-    /// Most bytes of a packet that are kept.
+    /// Maximum bytes kept of a packet.
     pub snap_bytes: usize,
 }
 
@@ -20,13 +20,13 @@ const ETHERNET: u16 = 1;
 /// Link type of packets that begin with IPv4 or IPv6.
 const RAW: u16 = 101;
 
-/// The link type of an interface by its hardware type (`ARPHRD_…` of `linux/if_arp.h`), as the
-/// frames of a raw packet socket begin there; `None` where no reader would understand them.
+/// The link type of an interface by its hardware type (`ARPHRD_…` of `linux/if_arp.h`), for the
+/// frames of a raw packet socket; `None` if readers do not support it.
 pub fn link_type(hardware_type: u16) -> Option<u16> {
     Some(match hardware_type {
-        // Ethernet, and the loopback, whose frames look the same.
+        // Ethernet, and the loopback, whose frames have the same layout.
         1 | 772 => ETHERNET,
-        // Tunnels without a header of their own: none, tunnel, tunnel6, sit, raw IP.
+        // Tunnels without a link-layer header: none, tunnel, tunnel6, sit, raw IP.
         0xfffe | 768 | 769 | 776 | 519 => RAW,
         // PPP, IEEE 802.11 bare and with radiotap, CAN, netlink.
         512 => 9,
@@ -38,7 +38,7 @@ pub fn link_type(hardware_type: u16) -> Option<u16> {
     })
 }
 
-/// The two addresses at the beginning of an Ethernet frame, behind which a VLAN tag belongs.
+/// The two addresses at the start of an Ethernet frame, after which a VLAN tag is inserted.
 pub fn ether_head(link_type: u16, data: &[u8]) -> Option<&[u8]> {
     data.get(..12).filter(|_| link_type == ETHERNET)
 }
@@ -50,7 +50,7 @@ fn direction(packet_type: u8) -> (u8, u32) {
         0 => (1, 1),
         1 => (1, 3),
         2 => (1, 2),
-        // To somebody else: seen only because the interface listens to all.
+        // To another host: received only because the interface is in promiscuous mode.
         3 => (1, 4),
         4 => (2, 0),
         _ => (0, 0),
@@ -59,8 +59,8 @@ fn direction(packet_type: u8) -> (u8, u32) {
 }
 
 impl Interface {
-    /// Writes the payload of a frame by `spec/packets.pleco`. A VLAN tag that the kernel took out
-    /// is put back: the bytes are those of the network.
+    /// Writes the payload of a frame by `spec/packets.pleco`. A VLAN tag that the kernel removed
+    /// is inserted again, so that the bytes are those on the network.
     pub fn fill(&self, frame: &Frame<'_>, payload: &mut Payload<'_>) {
         let (direction, flags) = direction(frame.packet_type);
         let mut tag = [0; 4];
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::source::{MemorySink, Sink, StreamPlan, register};
 
-    /// The fields of a record's payload, taken by hand.
+    /// The fields of a record's payload, decoded by hand.
     #[derive(Debug, PartialEq, Eq)]
     struct Seen {
         direction: u8,
@@ -171,7 +171,7 @@ mod tests {
             assert_eq!(seen.original, 64);
             assert_eq!(seen.data, tagged[..snap.min(64)], "{snap}");
         }
-        // Where there are no addresses in front, there is no place for it.
+        // Without link-layer addresses there is no place for the tag.
         assert_eq!(seen(&interface("t", RAW, 99), &frame).data, data);
         let short = Frame { data: &data[..11], ..frame };
         assert_eq!(seen(&interface("e", ETHERNET, 99), &short).data, data[..11]);

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From stamps in UTC to ticks of the recording's clock.
+//! Converts UTC time stamps to ticks of the recording's clock.
 //!
-//! The kernel stamps packets in CLOCK_REALTIME, which is adjusted all the time and may be set. So
-//! both clocks are read together again and again ([`ClockSample`]), and a stamp is placed between the
-//! two readings around it. What the clocks drifted apart between these two, and what a reading
-//! leaves open, bounds the error.
+//! The kernel stamps packets in CLOCK_REALTIME, which is adjusted continuously and may be set. So
+//! both clocks are read together periodically ([`ClockSample`]), and a stamp is interpolated between the
+//! two readings around it. The drift of the clocks between these two, and the uncertainty of
+//! a reading, bound the error.
 
 use std::collections::VecDeque;
 
 use crate::clock::ClockSample;
 
-/// Readings that are kept: stamps are at most as old as a block of the ring waits to be given up.
+/// Number of readings kept. Stamps are at most as old as the timeout of a block of the ring.
 const KEPT: usize = 64;
-/// Readings closer than this tell nothing new.
+/// Minimum distance of readings.
 const APART_NS: i64 = 2_000_000;
-/// Clocks that drift apart faster than this between two readings: one of them was set. Adjustments
+/// If the clocks drift faster than this between two readings, one of them was set. Adjustments
 /// are at most 500 ppm [adjtimex(2)], tick lengths at most 10 %.
 const STEP: f64 = 0.101;
 
-/// Where a stamp belongs.
+/// A converted stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamped {
-    /// Clock of the recording.
+    /// Time on the recording's clock.
     pub ticks: u64,
-    /// How far it may be off, in nanoseconds.
+    /// Error bound in nanoseconds.
     pub error_ns: u64,
 }
 
@@ -36,12 +36,12 @@ pub struct StampClock {
 }
 
 impl StampClock {
-    /// For a clock of this frequency.
+    /// Creates a relation to a clock of this frequency.
     pub fn new(frequency_hz: u64) -> StampClock {
         StampClock { frequency_hz: frequency_hz.max(1), samples: VecDeque::new(), steps: 0 }
     }
 
-    /// How often CLOCK_REALTIME was set between two readings.
+    /// Number of times that CLOCK_REALTIME was set between two readings.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -54,8 +54,8 @@ impl StampClock {
         ns.saturating_mul(i128::from(self.frequency_hz)) / 1_000_000_000
     }
 
-    /// How far UTC ran ahead of the ticks between two readings, in nanoseconds, and whether it was
-    /// set in between.
+    /// Nanoseconds that UTC gained on the ticks between two readings, and whether it was set
+    /// in between.
     fn drift(&self, before: &ClockSample, after: &ClockSample) -> (i128, bool) {
         let elapsed = self.ns(i128::from(after.ticks) - i128::from(before.ticks));
         let windows = self.ns(i128::from(before.window_ticks) + i128::from(after.window_ticks));
@@ -65,7 +65,7 @@ impl StampClock {
         (drift, drift.abs() > most)
     }
 
-    /// Takes a reading of both clocks, later than all before.
+    /// Adds a reading of both clocks, later than all previous ones.
     pub fn sample(&mut self, sample: ClockSample) {
         if let Some(last) = self.samples.back().copied() {
             if sample.ticks <= last.ticks {
@@ -74,11 +74,11 @@ impl StampClock {
             let is_step = self.drift(&last, &sample).1;
             if is_step {
                 self.steps += 1;
-                // What was told before means other times now.
+                // Earlier readings map stamps to different times now.
                 self.samples.clear();
                 self.samples.push_back(last);
             }
-            // The last one was too close to the one before: the new one says the same and more.
+            // The last one was too close to the previous one: the new one replaces it.
             let before = self.samples.len().checked_sub(2).and_then(|at| self.samples.get(at));
             let is_close = before.is_some_and(|before| {
                 !is_step
@@ -97,10 +97,10 @@ impl StampClock {
 
     /// The ticks of a stamp; `None` before the first reading.
     ///
-    /// A stamp from beside a step of UTC may be meant before or after it: the bound says so.
+    /// A stamp near a step of UTC may be from before or after it: the bound includes both.
     pub fn place(&self, utc_ns: i64) -> Option<Stamped> {
         let newest = self.samples.back()?;
-        // From the newest on, as most stamps are new: the pair of readings it lies between.
+        // Search from the newest pair of readings, as most stamps are recent.
         let mut pairs = self.samples.iter().rev().zip(self.samples.iter().rev().skip(1));
         let placed = pairs.find_map(|(after, before)| self.between(before, after, utc_ns));
         if placed.is_some() {
@@ -111,14 +111,14 @@ impl StampClock {
         Some(self.beside(nearest, utc_ns))
     }
 
-    /// The stamp between two readings, if it is from there.
+    /// Converts a stamp between two readings; `None` if it is not between them.
     fn between(&self, before: &ClockSample, after: &ClockSample, utc_ns: i64) -> Option<Stamped> {
         let (drift, is_step) = self.drift(before, after);
         let since = i128::from(utc_ns) - i128::from(before.realtime_ns);
         let until = i128::from(after.realtime_ns) - i128::from(utc_ns);
         let elapsed = i128::from(after.ticks) - i128::from(before.ticks);
         let from_before = if is_step {
-            // From before the step or from after it, whichever is possible.
+            // From before the step or from after it, if possible.
             let from_before = Some(self.ticks(since)).filter(|ticks| (0..=elapsed).contains(ticks));
             let from_after = || {
                 let ticks = elapsed - self.ticks(until);
@@ -135,12 +135,12 @@ impl StampClock {
         Some(Stamped { ticks, error_ns: self.bound(window, drift) })
     }
 
-    /// Outside of all readings: at the nominal rate.
+    /// Converts a stamp outside of all readings, at the nominal rate.
     fn beside(&self, nearest: &ClockSample, utc_ns: i64) -> Stamped {
         let away = i128::from(utc_ns) - i128::from(nearest.realtime_ns);
         let ticks = i128::from(nearest.ticks) + self.ticks(away);
         let ticks = u64::try_from(ticks.max(0)).unwrap_or(u64::MAX);
-        // 500 ppm, as long as nobody sets the clock.
+        // 500 ppm, unless the clock is set.
         Stamped { ticks, error_ns: self.bound(nearest.window_ticks, away / 2000) }
     }
 
@@ -215,7 +215,7 @@ mod tests {
         for stamp in [i64::MIN, -1, 0, 1, i64::MAX] {
             assert!(clock.place(stamp).is_some());
         }
-        // Older than all.
+        // Older than all readings.
         let mut clock = StampClock::new(HZ);
         clock.sample(sample(100, 1_000_000));
         assert_eq!(clock.place(0).unwrap().ticks, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the tests look for in the records of a stream class: names become ids, by its schemas.
+//! Binds tests to the records of a stream class: resolves names to ids by its schemas.
 
 use lateralis_pleco::Schema;
 use lateralis_pleco::schema::{Clause, Event, Field, FieldType, Scalar};
@@ -9,7 +9,7 @@ use super::{Compare, EventName, FieldTest, Literal, Test};
 use crate::classes::{ClassTable, StreamClassEntry};
 use crate::walk::RecordPlan;
 
-/// What an event says to a test. Fields are indices.
+/// Meaning of an event for a test. Fields are indices.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Says {
     Begin {
@@ -18,28 +18,28 @@ pub(super) enum Says {
     End {
         key: Vec<usize>,
     },
-    /// It is this part of a sequence.
+    /// The event is this part of a sequence.
     Part(usize),
-    /// It happened.
+    /// The event happened.
     Happened,
     Level {
         field: usize,
         key: Vec<usize>,
     },
-    /// If these fields are so.
+    /// The event matches if these fields do.
     Matches(Vec<(usize, Compare, Wanted)>),
 }
 
-/// An event that a test wants.
+/// An event that a test uses.
 #[derive(Debug, Clone)]
 pub(super) struct Interest {
     /// Types of its fields, in order.
     pub(super) types: Vec<FieldType>,
-    /// What it says to which test.
+    /// Tests that use it, and its meaning for each.
     pub(super) says: Vec<(usize, Says)>,
 }
 
-/// A stream class with what is looked for in it.
+/// The interests of all tests in a stream class.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) plan: RecordPlan,
@@ -76,7 +76,7 @@ impl Bound {
     }
 }
 
-/// Whether a test looks at an event.
+/// Whether a test uses an event.
 pub(super) fn looks_at(test: &Test, schema: &Schema, event: &Event) -> bool {
     !says(test, schema, event).is_empty()
 }
@@ -105,7 +105,7 @@ fn says(test: &Test, schema: &Schema, event: &Event) -> Vec<Says> {
                 _ => None,
             })
             .collect(),
-        // The last part first: an event that is several parts is not its own successor.
+        // Last part first: an event that is several parts must not follow itself.
         Test::Sequence { events, .. } => {
             let parts = events.iter().enumerate().rev();
             parts
@@ -134,7 +134,7 @@ fn field_test(
     Some((index, test.compare, wanted(&test.value, schema, &event.fields[index])?))
 }
 
-/// A literal in the terms of a field's type; `None` if the field never has such a value.
+/// Converts a literal to a field's type; `None` if the field never has such a value.
 fn wanted(value: &Literal, schema: &Schema, field: &Field) -> Option<Wanted> {
     let is_text = field.ty == FieldType::String;
     match value {
@@ -156,8 +156,8 @@ fn wanted(value: &Literal, schema: &Schema, field: &Field) -> Option<Wanted> {
     }
 }
 
-/// Names in a test that no schema has, and fields and values that its event has not: a sentence
-/// each, with the nearest name there is.
+/// Names in a test that no schema contains, and fields and values that its event lacks: one sentence
+/// each, with the most similar existing name.
 pub(super) fn unknown(test: &Test, classes: &ClassTable) -> Vec<String> {
     let schemas: Vec<&Schema> = classes
         .classes()

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests joined by `and` and `or`: moments at which tests fired go in, in the order of time, moments
-//! at which the whole fired come out.
+//! Tests joined by `and` and `or`: consumes firings of tests in the order of time and returns
+//! firings of the whole.
 //!
-//! What was seen until a moment may tell of an earlier one: a span that ends was too long before. So
-//! moments wait until nothing earlier can come.
+//! A later event may cause an earlier firing: a span that ends exceeded its limit before. So
+//! firings are held back until no earlier one is possible.
 
 use super::Term;
 use crate::source::Thread;
 
-/// Most moments that wait for their turn.
+/// Maximum number of firings held back.
 const WAITING_MAX: usize = 4096;
 
-/// When something fired.
+/// A firing of a test or of a combination.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Moment {
     pub(super) at: u64,
-    /// When the first of its parts fired.
+    /// Time at which the first of its parts fired.
     pub(super) first: u64,
     pub(super) key: Option<String>,
     pub(super) by: Option<Thread>,
@@ -26,12 +26,12 @@ pub(super) struct Moment {
 enum Node {
     Test(usize),
     Any(Vec<Node>),
-    /// Each with its last moment that was not used.
+    /// Each with its last unused firing.
     All(Vec<(Node, Option<Moment>)>, u64),
 }
 
 impl Node {
-    /// `ticks` turns nanoseconds into ticks, `offset` is added to the numbers of tests.
+    /// `ticks` converts nanoseconds to ticks, `offset` is added to the numbers of tests.
     fn new(term: &Term, offset: usize, ticks: &dyn Fn(u64) -> u64) -> Node {
         let nodes = |terms: &[Term]| -> Vec<Node> {
             terms.iter().map(|term| Node::new(term, offset, ticks)).collect()
@@ -54,7 +54,7 @@ impl Node {
         }
     }
 
-    /// The moment at which it fires with this one of a test, if it does.
+    /// The firing of this node caused by a firing of a test, if any.
     fn take(&mut self, test: usize, moment: &Moment) -> Option<Moment> {
         match self {
             Node::Test(own) => (*own == test).then(|| moment.clone()),
@@ -79,7 +79,7 @@ impl Node {
     }
 }
 
-/// See the module's description.
+/// Combines the firings of an alternative's tests.
 #[derive(Debug)]
 pub(super) struct Combined {
     root: Node,
@@ -87,13 +87,13 @@ pub(super) struct Combined {
 }
 
 impl Combined {
-    /// `None`: it is a test alone.
+    /// `None` for a single test.
     pub(super) fn new(term: &Term, offset: usize, ticks: &dyn Fn(u64) -> u64) -> Option<Combined> {
         let root = Node::new(term, offset, ticks);
         (!matches!(root, Node::Test(_))).then(|| Combined { root, waiting: Vec::new() })
     }
 
-    /// Takes a moment of one of its tests; false if there is no room.
+    /// Adds a firing of one of its tests; false if there is no room.
     pub(super) fn add(&mut self, test: usize, moment: Moment) -> bool {
         let has_room = self.waiting.len() < WAITING_MAX;
         if has_room {
@@ -102,10 +102,10 @@ impl Combined {
         has_room
     }
 
-    /// The moments before `to` at which it fired; what happened before `to` was all given.
+    /// Its firings before `to`, once all firings of tests before `to` have been added.
     pub(super) fn judge(&mut self, to: u64) -> Vec<Moment> {
-        // What fired at the same moment has an order, too, else the result would depend on when it
-        // was looked at.
+        // Simultaneous firings need an order too, otherwise the result would depend on the time
+        // of evaluation.
         self.waiting.sort_by(|(a_test, a), (b_test, b)| {
             (a.at, a_test, &a.key).cmp(&(b.at, b_test, &b.key))
         });

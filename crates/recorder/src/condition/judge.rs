@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One test and what it remembers: facts in the order of time go in, what fired comes out.
+//! One test and its state: consumes facts in the order of time and returns firings.
 
 use super::spans::{Ended, RingId, Spans, TooLong};
 use super::state::{Heartbeat, Levels, Rate, Sequence};
@@ -7,7 +7,7 @@ use super::watch::{Limits, Measured};
 use super::{Compare, Test};
 use crate::source::Thread;
 
-/// What an event says to a test.
+/// Input of an event for a test.
 #[derive(Debug)]
 pub(super) enum Saying {
     Begin { key: String, by: Option<Thread>, ring: RingId },
@@ -17,18 +17,18 @@ pub(super) enum Saying {
     Matches { by: Option<Thread> },
 }
 
-/// A test that fired, before it has its number.
+/// A firing that has no number yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fired {
     pub(super) at: u64,
-    /// From when on what was seen matters.
+    /// Start of the interval that determined it.
     pub(super) since: u64,
-    /// Until when.
+    /// End of that interval.
     pub(super) until: u64,
     pub(super) measured: Measured,
     pub(super) key: Option<String>,
     pub(super) by: Option<Thread>,
-    /// Events that were lost in that time could have changed it.
+    /// Events lost in that interval could have changed it.
     pub(super) can_be_wrong: bool,
 }
 
@@ -42,11 +42,11 @@ enum State {
     Event,
 }
 
-/// See the module's description.
+/// Evaluates one test.
 #[derive(Debug)]
 pub(super) struct Judge(State);
 
-/// Something that fired, or the end of a span that fired before.
+/// A firing, or the end of a span that fired before.
 pub(super) enum Outcome {
     Nothing,
     Fired(Fired),
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
 }
 
 impl Judge {
-    /// `ticks` turns nanoseconds into ticks of the clock.
+    /// `ticks` converts nanoseconds to ticks of the clock.
     pub(super) fn new(test: &Test, ticks: &dyn Fn(u64) -> u64) -> Judge {
         Judge(match test {
             Test::Span { limit_ns, .. } => {
@@ -75,7 +75,7 @@ impl Judge {
         })
     }
 
-    /// Notes that an event happened whose order among others means nothing.
+    /// Counts an event whose order among others does not matter.
     pub(super) fn happened(&mut self, time: u64, limits: &mut Limits) {
         let has_room = match &mut self.0 {
             State::Missing(heartbeat, _) => heartbeat.add(time),
@@ -85,14 +85,14 @@ impl Judge {
         limits.late_events += u64::from(!has_room);
     }
 
-    /// Notes whether somebody is there who could make the event that it misses.
+    /// For a missing event: sets whether a program that could record it is present.
     pub(super) fn expect(&mut self, now: u64, is_present: bool) {
         if let State::Missing(heartbeat, _) = &mut self.0 {
             heartbeat.expect(now, is_present);
         }
     }
 
-    /// Takes what an event says; in the order of time.
+    /// Processes the input of an event; in the order of time.
     pub(super) fn say(&mut self, time: u64, saying: Saying, limits: &mut Limits) -> Outcome {
         match (&mut self.0, saying) {
             (State::Span(spans, _), Saying::Begin { key, by, ring }) => {
@@ -134,7 +134,7 @@ impl Judge {
         }
     }
 
-    /// What time alone made true until `to`, in a watch that began at `start`.
+    /// Reports the firings caused by the passing of time until `to`, in a watch that began at `start`.
     pub(super) fn advance(&mut self, start: u64, to: u64, mut fire: impl FnMut(Fired) -> u64) {
         match &mut self.0 {
             State::Span(spans, limit) => {
@@ -159,7 +159,7 @@ impl Judge {
                     fire(Fired {
                         since: at.saturating_sub(window),
                         measured: Measured::PerSecond(per_second),
-                        // What was lost could only have made it greater.
+                        // Lost events could only have made it greater.
                         can_be_wrong: matches!(compare, Compare::Less | Compare::AtMost),
                         ..seen(at)
                     });
@@ -170,7 +170,7 @@ impl Judge {
     }
 }
 
-/// What one event shows, whatever was lost.
+/// A firing shown by a single event, independent of losses.
 fn seen(at: u64) -> Fired {
     let measured = Measured::Nothing;
     Fired { at, since: at, until: at, measured, key: None, by: None, can_be_wrong: false }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Conditions on what a program does, judged while it is recorded: `span(request) > 5ms`.
+//! Conditions on a program's events, evaluated during recording: `span(request) > 5ms`.
 //!
 //! ```text
-//! text ─ parse ─▶ Condition ─ bind (schemas) ─▶ what to look for in records
+//! text ─ parse ─▶ Condition ─ bind (schemas) ─▶ interests in records
 //! packets ─ read ─▶ facts ─ order of time, up to a watermark ─ judge ─▶ Firing
 //! ```
 //!
-//! Packets of different rings come in any order, a span may begin in one and end in another. So
-//! what they say is collected, and judged in the order of time as far as all rings were read: up to
-//! the watermark that [`Watch::advance`] is given. What happened does not depend on when it was
-//! looked at: a span fires at the moment it passed its limit, ended or not.
+//! Packets of different rings arrive in any order, and a span may begin in one and end in another. So
+//! facts are collected, and evaluated in the order of time up to the point that all rings have
+//! reached: the watermark passed to [`Watch::advance`]. The result does not depend on the time of
+//! evaluation: a span fires at the time at which it exceeded its limit, whether it has ended or not.
 //!
-//! No I/O, no clock, bounded memory whatever the packets say: open spans, keys, facts and losses
-//! have caps, and what did not fit is counted ([`Watch::limits`]).
+//! No I/O, no clock, bounded memory whatever the packets contain: open spans, keys, facts and losses
+//! are limited, and those beyond the limits are counted ([`Watch::limits`]).
 
 mod bind;
 mod combine;
@@ -29,43 +29,43 @@ mod watch;
 pub use parse::ConditionError;
 pub use watch::{Firing, Limits, Measured, SpanEnd, Watch};
 
-/// Longest text of a condition.
+/// Maximum length of a condition.
 pub const TEXT_MAX: usize = 4096;
-/// Most tests in a condition.
+/// Maximum number of tests in a condition.
 pub const TESTS_MAX: usize = 16;
-/// Most parentheses within each other.
+/// Maximum nesting of parentheses.
 pub const DEPTH_MAX: usize = 16;
-/// Most events of a sequence, and most fields of an event that are compared.
+/// Maximum number of events of a sequence, and of compared fields of an event.
 pub const PARTS_MAX: usize = 16;
 
-/// When something shall be done: at each moment at which one of the alternatives fires.
+/// A condition: fires each time that one of its alternatives fires.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// All tests in the order of the text, each with its text.
     pub tests: Vec<(String, Test)>,
-    /// What is joined by `or`, each with its text.
+    /// The operands of `or`, each with its text.
     pub alternatives: Vec<(String, Term)>,
 }
 
-/// How tests are joined. Each term fires at moments.
+/// A combination of tests. Each term fires at certain times.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Term {
-    /// The test of this number fires.
+    /// The test of this number.
     Test(usize),
-    /// One of them fires.
+    /// Fires when one of these does.
     Any(Vec<Term>),
-    /// `A and B within TIME`: the last of them fires, and all others fired in the time before.
-    /// A firing counts once.
+    /// `A and B within TIME`: fires with the last of them, if all others fired within the time before.
+    /// Each firing is used once.
     All {
-        /// All of these.
+        /// The terms.
         terms: Vec<Term>,
-        /// From the first to the last, at most.
+        /// Maximum time from the first to the last.
         within_ns: u64,
     },
 }
 
 impl Condition {
-    /// Events that its tests name. Those of spans and counters only a schema knows.
+    /// Events named by its tests. Those of spans and counters are known from schemas only.
     pub fn event_names(&self) -> impl Iterator<Item = &EventName> {
         self.tests.iter().flat_map(|(_, test)| match test {
             Test::Sequence { events, .. } => &events[..],
@@ -78,7 +78,7 @@ impl Condition {
 }
 
 impl Term {
-    /// Whether the test of this number is part of it.
+    /// Whether the term contains the test of this number.
     #[must_use]
     pub fn has(&self, test: usize) -> bool {
         match self {
@@ -91,14 +91,14 @@ impl Term {
 /// An event by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EventName {
-    /// Its subsystem; `None`: any.
+    /// Its subsystem; `None` matches any.
     pub subsystem: Option<String>,
     /// Its name.
     pub event: String,
 }
 
 impl EventName {
-    /// Whether an event of this subsystem with this name is meant.
+    /// Whether the name matches an event of this subsystem.
     #[must_use]
     pub fn is(&self, subsystem: &str, event: &str) -> bool {
         self.event == event && self.subsystem.as_deref().is_none_or(|name| name == subsystem)
@@ -114,9 +114,9 @@ impl std::fmt::Display for EventName {
     }
 }
 
-/// How two values are compared.
+/// A comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // The names say it.
+#[allow(missing_docs)] // Self-explanatory.
 pub enum Compare {
     Greater,
     AtLeast,
@@ -127,7 +127,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// Whether it holds for values in this order; `None`: they have none (NaN).
+    /// Whether it holds for values in this order; `None` if they have none (NaN).
     #[must_use]
     pub fn holds(self, order: Option<std::cmp::Ordering>) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
@@ -160,9 +160,9 @@ pub enum Literal {
 pub struct FieldTest {
     /// Name of the field.
     pub field: String,
-    /// How.
+    /// The comparison.
     pub compare: Compare,
-    /// With what.
+    /// The value.
     pub value: Literal,
 }
 
@@ -173,21 +173,21 @@ pub enum Test {
     Span {
         /// Name of the span, as in `begin NAME`.
         name: String,
-        /// It fires when this has passed.
+        /// Time after which it fires.
         limit_ns: u64,
     },
-    /// `sequence(A, B, C) within TIME`: events in this order, others between them or not.
+    /// `sequence(A, B, C) within TIME`: events in this order, possibly with others between them.
     Sequence {
         /// The events.
         events: Vec<EventName>,
-        /// From the first to the last, at most.
+        /// Maximum time from the first to the last.
         within_ns: u64,
     },
-    /// `missing(EVENT) for TIME`: the event did not come for so long.
+    /// `missing(EVENT) for TIME`: the event did not occur for this time.
     Missing {
         /// The event.
         event: EventName,
-        /// It fires when this has passed.
+        /// Time after which it fires.
         limit_ns: u64,
     },
     /// `rate(EVENT) > N/s over TIME`.
@@ -198,23 +198,23 @@ pub enum Test {
         compare: Compare,
         /// Events per second.
         per_second: f64,
-        /// Time over which they are counted.
+        /// Length of the window in which they are counted.
         over_ns: u64,
     },
-    /// `counter(NAME) > N`: fires when it becomes true, for each key on its own.
+    /// `counter(NAME) > N`: fires when it becomes true, separately for each key.
     Counter {
         /// Name of the counter, as in `counter NAME`.
         name: String,
-        /// How.
+        /// The comparison.
         compare: Compare,
-        /// With what.
+        /// The value.
         value: f64,
     },
     /// `event(EVENT, FIELD == VALUE)`.
     Event {
         /// The event.
         event: EventName,
-        /// All must hold.
+        /// All of these must match.
         fields: Vec<FieldTest>,
     },
 }

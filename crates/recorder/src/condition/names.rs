@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names of threads as the packets tell them: a window of time that begins later has them all the
-//! same.
+//! Names of threads as recorded in packets: a window of time that begins later contains them all
+//! the same.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,23 +8,23 @@ use lateralis_ring::abi;
 
 use crate::source::Thread;
 
-/// Most threads whose names are remembered; of more the oldest are forgotten.
+/// Maximum number of threads whose names are kept; beyond it the oldest are evicted.
 const THREADS_MAX: usize = 1 << 15;
-/// Most names of one thread: a window may begin before the last was given.
+/// Maximum number of names of one thread: a window may begin before the last renaming.
 const EACH_MAX: usize = 4;
-/// Longest name: of longer ones the beginning.
+/// Maximum length of a name; longer ones are truncated.
 const NAME_MAX: usize = 64;
 
-/// See the module's description.
+/// The names of threads over time.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// By thread: from when on, and what.
+    /// By thread: start time and name.
     threads: HashMap<(u32, u32), VecDeque<(u64, String)>>,
     order: VecDeque<(u32, u32)>,
 }
 
 impl Names {
-    /// Takes a THREAD_NAME record, whole as it stands in a packet.
+    /// Adds a THREAD_NAME record, with its header.
     pub(super) fn add(&mut self, record: Option<&[u8]>, time: u64) {
         let fields = record.and_then(|record| record.get(abi::RECORD_HEADER_BYTES as usize..));
         let Some((ids, name)) = fields.and_then(|fields| fields.split_at_checked(8)) else {
@@ -50,7 +50,7 @@ impl Names {
         }
     }
 
-    /// The name of each thread that had told one before a moment, by thread.
+    /// The name of each thread that was known at a time.
     pub(super) fn at(&self, moment: u64) -> Vec<(Thread, String)> {
         let known = self.threads.iter().filter_map(|((pid, tid), names)| {
             let (_, name) = names.iter().rev().find(|(from, _)| *from < moment)?;

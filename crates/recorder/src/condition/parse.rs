@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Text to conditions. Grammar and meaning: docs/guides/keep.md.
+//! Parses conditions. Grammar and meaning: docs/guides/keep.md.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use super::{
     Term, Test,
 };
 
-/// Why a condition is not understood, and where.
+/// A parse error of a condition, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionError {
     /// The condition.
     pub text: String,
-    /// Offset of the place in characters.
+    /// Offset of the error in characters.
     pub at: usize,
     /// What is wrong there.
     pub what: String,
@@ -22,10 +22,10 @@ pub struct ConditionError {
 }
 
 impl ConditionError {
-    /// The text with a caret below the place.
+    /// The text with a caret below the error.
     #[must_use]
     pub fn picture(&self) -> String {
-        // Blanks of another kind would move the caret.
+        // Other white space would shift the caret.
         let line: String =
             self.text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
         format!("  {line}\n  {}^", " ".repeat(self.at))
@@ -43,7 +43,7 @@ impl std::error::Error for ConditionError {}
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
     Word(String),
-    /// Digits with what stands directly behind them.
+    /// Digits and the characters that directly follow them.
     Number(String),
     Text(String),
     Symbol(&'static str),
@@ -67,7 +67,7 @@ struct Parser<'a> {
 impl Condition {
     /// Parses a condition.
     ///
-    /// Errors: the first place that is not understood.
+    /// Errors: the first error in the text.
     pub fn parse(text: &str) -> Result<Condition, ConditionError> {
         if text.len() > TEXT_MAX {
             let what = format!("it has more than {TEXT_MAX} bytes");
@@ -93,7 +93,7 @@ impl Parser<'_> {
         Err(ConditionError { text: self.text.to_owned(), at, what, advice })
     }
 
-    /// Makes the tokens.
+    /// Splits the text into tokens.
     fn split(&mut self) -> Result<(), ConditionError> {
         let mut at = 0;
         while let Some(first) = self.characters.get(at).copied() {
@@ -197,7 +197,7 @@ impl Parser<'_> {
         matches!(self.peek().0, Token::Word(next) if next == word)
     }
 
-    /// What is joined by `or`, each with its text.
+    /// The operands of `or`, each with its text.
     fn any(
         &mut self,
         tests: &mut Vec<(String, Test)>,
@@ -220,7 +220,7 @@ impl Parser<'_> {
         text.trim_end().to_owned()
     }
 
-    /// What is joined by `and`, with the time in which all of it has to happen.
+    /// The operands of `and`, with the time within which all must fire.
     fn all(
         &mut self,
         tests: &mut Vec<(String, Test)>,
@@ -454,7 +454,7 @@ impl Parser<'_> {
             "" => return self.error(at, "the time has no unit", TIME_ADVICE),
             _ => return self.error(at, format!("{unit:?} is no unit of time"), TIME_ADVICE),
         };
-        // A year is enough for everybody, and leaves room for sums of times.
+        // A year is sufficient, and leaves room for sums of times.
         let most = 365.0 * 86_400e9;
         match digits.parse::<f64>().map(|number| number * scale) {
             Ok(ns) if (1.0..=most).contains(&ns) => Ok(ns as u64),

@@ -6,7 +6,7 @@ use lateralis_ring::abi;
 
 use super::Compare;
 
-/// Longest key that is compared; of longer ones the rest does not count.
+/// Maximum compared length of a key; the rest of longer ones is ignored.
 const KEY_BYTES_MAX: usize = 256;
 
 /// The value of a field.
@@ -15,11 +15,11 @@ pub(super) enum Value<'a> {
     Integer(i128),
     Real(f64),
     Text(&'a [u8]),
-    /// Elements of an array or a sequence, as they are in memory.
+    /// Elements of an array or a sequence, in native byte order.
     Raw(&'a [u8]),
 }
 
-/// With what a field is compared, in the terms of its type.
+/// A value that a field is compared with, in the field's type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wanted {
     Integer(i128),
@@ -41,7 +41,7 @@ impl Value<'_> {
         compare.holds(order)
     }
 
-    /// As a number, if it is one.
+    /// Its value as a number, if it is one.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
             Value::Integer(value) => Some(*value as f64),
@@ -50,7 +50,7 @@ impl Value<'_> {
         }
     }
 
-    /// Adds it to a key.
+    /// Appends it to a key.
     pub(super) fn add_to(&self, key: &mut String) {
         if !key.is_empty() {
             key.push(' ');
@@ -71,8 +71,8 @@ impl Value<'_> {
     }
 }
 
-/// The field `index` of a record with fields of these types. `record` begins with the record's
-/// header; `None` if it is cut.
+/// Reads field `index` of a record with fields of these types. `record` begins with the record's
+/// header; `None` if it is truncated.
 ///
 /// Cost: a step for each field before it; strings are searched for NUL.
 pub(super) fn field<'a>(record: &'a [u8], types: &[FieldType], index: usize) -> Option<Value<'a>> {

@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans that are open, and those that took too long. Which end belongs to which beginning is as in
-//! the analyses: of equal keys the innermost, rather one of the same thread, then of the same
-//! process. Events of one time in different rings have no order: an end belongs to what began before, and
-//! only if nothing did, to what begins at its own time.
+//! Open spans, and spans that took too long. Ends are matched to starts as in the analyses:
+//! among equal keys the innermost, preferably one of the same thread, then of the same
+//! process. Events of one time in different rings have no order: an end is matched to an earlier start, and
+//! only without one to a start at its own time.
 //!
-//! This runs between two rounds of draining: no step looks at all that is open.
+//! This runs between two rounds of draining: no step scans all open spans.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::source::Thread;
 
-/// Most spans open at a time, of one test.
+/// Maximum number of open spans of a test.
 pub(super) const OPEN_MAX: usize = 1 << 16;
-/// How many open spans of one key an end looks at to find one of its own thread or process, as the
-/// analyses do it (`lateralis-analysis`, `Pairer`).
+/// Maximum number of open spans of one key searched for one of the end's own thread or process, as in
+/// the analyses (`lateralis-analysis`, `Pairer`).
 const SEARCH_MAX: usize = 1024;
-/// Keys whose ends of one time came before their beginnings.
+/// Maximum number of keys with ends that were seen before a start of the same time.
 const EARLY_MAX: usize = 1 << 12;
 
-/// A ring: its area, and its number there.
+/// A ring: area id, and number of the ring in it.
 pub(super) type RingId = (u64, u32);
 
 #[derive(Debug)]
 struct Open {
     begin: u64,
-    /// Tells it from others that began then.
+    /// Distinguishes it from others that began at the same time.
     serial: u64,
     by: Option<Thread>,
-    /// Ring of the beginning.
+    /// Ring of the start event.
     ring: RingId,
     /// Number of its firing.
     fired: Option<u64>,
 }
 
-/// A span that took longer than it should.
+/// A span that exceeded the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TooLong {
     pub(super) begin: u64,
-    /// Until it ended, or until now.
+    /// Duration until its end, or until now.
     pub(super) ticks: u64,
     pub(super) has_ended: bool,
     pub(super) key: String,
     pub(super) by: Option<Thread>,
 }
 
-/// What an end says.
+/// Result of an end event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     InTime,
     TooLong(TooLong),
-    /// One that fired while it was open took so long in the end.
+    /// A span that had fired while open has ended: its number and final duration.
     Fired(u64, u64),
 }
 
-/// See the module's description.
+/// The open spans of a test.
 #[derive(Debug)]
 pub(super) struct Spans {
     limit: u64,
     open: HashMap<Arc<str>, Vec<Open>>,
-    /// Those that have not fired, by when they began.
+    /// Those that have not fired, by start.
     waiting: BTreeMap<(u64, u64), Arc<str>>,
     next_serial: u64,
     count: usize,
     fired: usize,
-    /// Ends of a time to which nothing began before, by key: their rings.
+    /// Ends of one time without an earlier start, by key: their rings.
     early: (u64, HashMap<Arc<str>, Vec<RingId>>),
 }
 
@@ -74,7 +74,7 @@ impl Spans {
         Spans { limit, open, waiting, next_serial: 0, count: 0, fired: 0, early }
     }
 
-    /// False if there is no room for it.
+    /// Returns false if there is no room for it.
     pub(super) fn begin(
         &mut self,
         key: &str,
@@ -85,7 +85,7 @@ impl Spans {
             return true;
         }
         if self.count == OPEN_MAX && self.fired > 0 {
-            // What fired did what it is here for; its end may have been lost.
+            // A span that fired has served its purpose; its end may have been lost.
             self.forget_fired();
         }
         if self.count == OPEN_MAX {
@@ -112,7 +112,7 @@ impl Spans {
         self.fired = 0;
     }
 
-    /// Whether it ended at the same time, in another ring.
+    /// Whether the span ended at the same time, in another ring.
     fn has_ended_early(&mut self, key: &str, (begin, ring): (u64, RingId)) -> bool {
         let (time, early) = &mut self.early;
         if *time != begin {
@@ -180,8 +180,8 @@ impl Spans {
         Ended::TooLong(TooLong { begin, ticks, has_ended: true, key, by })
     }
 
-    /// Those that are still open at `now` and have passed the limit since somebody asked, earliest
-    /// first. `fire` gives each its number.
+    /// Spans that are still open at `now` and have exceeded the limit since the last call, earliest
+    /// first. `fire` assigns each its number.
     pub(super) fn overdue(&mut self, now: u64, mut fire: impl FnMut(TooLong) -> u64) {
         while let Some(entry) = self.waiting.first_entry() {
             let (begin, serial) = *entry.key();
@@ -191,7 +191,7 @@ impl Spans {
             }
             let key = entry.remove();
             let spans = self.open.get_mut(&key);
-            // Serials of a key ascend.
+            // Serials of a key are ascending.
             let span = spans.and_then(|spans| {
                 let at = spans.binary_search_by_key(&serial, |span| span.serial).ok()?;
                 spans.get_mut(at)
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A span as the model keeps it: key, thread, begin, number of its firing.
+    /// A span in the reference model: key, thread, start, number of its firing.
     type Kept = (String, Option<Thread>, u64, Option<u64>);
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
                 assert_eq!(spans.end("k", None, (7, SECOND)), Ended::InTime);
             }
             spans.overdue(1000, |span| panic!("{span:?} is over"));
-            // Of one ring the order is known: this one has not ended.
+            // Within one ring the order is known: this one has not ended.
             assert_eq!(spans.end("k", None, (2000, FIRST)), Ended::InTime);
             assert!(spans.begin("k", None, (2000, FIRST)));
             let mut fired = 0;
@@ -240,7 +240,7 @@ mod tests {
     }
 
     proptest! {
-        // As whoever looks at every open span each time.
+        // Compares with a scan of all open spans at each step.
         #[test]
         fn open_spans_end_and_fire_as_those_of_a_search(
             steps in prop::collection::vec((0u8..3, 0u64..30, 0u8..2, 0u32..4), 0..120),

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What tests remember between events: sequences, times of heartbeats, counts along time, levels.
+//! State of tests between events: sequences, times of heartbeats, counts over time, counters.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::Compare;
 
-/// Most pieces of time that events are counted in before they are judged.
+/// Maximum number of time cells with events before they are evaluated.
 const CELLS_MAX: usize = 1 << 16;
-/// Pieces that the time of a test is cut into.
+/// Number of cells in the time of a test.
 const CELLS_OF_LIMIT: u64 = 16;
-/// Pieces that the window of a rate is cut into.
+/// Number of cells in the window of a rate.
 const CELLS_OF_WINDOW: u64 = 10;
-/// Most times at which programs came and went that a silence is compared with.
+/// Maximum number of presence intervals that a silence is compared with.
 const PRESENCE_MAX: usize = 64;
-/// Most keys of a counter.
+/// Maximum number of keys of a counter.
 const KEYS_MAX: usize = 4096;
 
-/// Events counted in pieces of time: what came first and last in each is exact.
+/// Events counted in cells of time; the first and the last time in each are exact.
 #[derive(Debug)]
 struct Cells {
     ticks: u64,
     cells: BTreeMap<u64, (u64, u64, u64)>,
-    /// Pieces before this are judged.
+    /// Cells before this one have been evaluated.
     judged: u64,
 }
 
@@ -30,7 +30,7 @@ impl Cells {
         Cells { ticks: ticks.max(1), cells: BTreeMap::new(), judged: 0 }
     }
 
-    /// False: it comes too late, or there is no room.
+    /// Returns false if the event is too late, or if there is no room.
     fn add(&mut self, time: u64) -> bool {
         let cell = time / self.ticks;
         if cell < self.judged || self.cells.len() >= CELLS_MAX && !self.cells.contains_key(&cell) {
@@ -43,7 +43,7 @@ impl Cells {
         true
     }
 
-    /// Takes the first and the last time of the first piece if both are over at `to`.
+    /// Removes the first cell and returns its first and last time, if both are before `to`.
     fn pop(&mut self, to: u64) -> Option<(u64, u64)> {
         let entry = self.cells.first_entry()?;
         let (_, first, last) = *entry.get();
@@ -54,19 +54,19 @@ impl Cells {
         Some((first, last))
     }
 
-    /// The first time of the first piece, if it is over at `to`.
+    /// The first time of the first cell, if it is before `to`.
     fn first(&self, to: u64) -> Option<u64> {
         let (_, (_, first, _)) = self.cells.first_key_value()?;
         Some(*first).filter(|first| *first <= to)
     }
 }
 
-/// A silence that was too long.
+/// A silence longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Silence {
-    /// The last event before it, or the beginning.
+    /// The last event before it, or the start.
     pub(super) since: u64,
-    /// The next event, or none until this moment.
+    /// The next event, or the current time if there is none.
     pub(super) until: u64,
     pub(super) has_ended: bool,
 }
@@ -77,11 +77,11 @@ pub(super) struct Heartbeat {
     limit: u64,
     cells: Cells,
     last: Option<u64>,
-    /// Beginning of the silence that was told last.
+    /// Start of the last reported silence.
     told: Option<u64>,
-    /// When somebody was there who could have made the event; none if that does not matter.
+    /// Intervals in which a program that could record the event was present; `None` if irrelevant.
     presence: Option<VecDeque<(u64, u64)>>,
-    /// The last presence goes on.
+    /// The last presence continues.
     is_present: bool,
 }
 
@@ -95,8 +95,8 @@ impl Heartbeat {
         self.cells.add(time)
     }
 
-    /// Notes whether somebody is there at `now` who could make the event. Silence counts only while
-    /// somebody is, as far as that was seen: not before a program, not behind it.
+    /// Sets whether a program that could record the event is present at `now`. Only silence during a
+    /// presence counts, as far as it was observed: not before a program starts, nor after it ends.
     pub(super) fn expect(&mut self, now: u64, is_present: bool) {
         let was_present = std::mem::replace(&mut self.is_present, is_present);
         let presence = self.presence.get_or_insert_default();
@@ -110,15 +110,15 @@ impl Heartbeat {
         }
     }
 
-    /// Silences until `to`; the time before `start` is none.
+    /// Silences until `to`; the time before `start` does not count.
     pub(super) fn judge(&mut self, start: u64, to: u64) -> Vec<Silence> {
         let mut silences = Vec::new();
         self.last.get_or_insert(start);
         while let Some((first, newest)) = self.cells.pop(to) {
             self.happened(first, newest, &mut silences);
         }
-        // Of a piece that goes on behind `to`, the beginning is known: a silence is told when it is
-        // over, not when the piece is.
+        // Of a cell that extends beyond `to`, the first time is known: a silence is reported when it
+        // ends, not when the cell does.
         if let Some(first) = self.cells.first(to) {
             self.happened(first, first, &mut silences);
         }
@@ -131,7 +131,7 @@ impl Heartbeat {
         self.silent(first, true, silences);
         let last = self.last.map_or(newest, |last| last.max(newest));
         self.last = Some(last);
-        // Who is gone for longer than that matters no more.
+        // Older presences no longer matter.
         if let Some(presence) = &mut self.presence {
             while presence.len() > 1 && presence.front().is_some_and(|(_, end)| *end < last) {
                 presence.pop_front();
@@ -139,7 +139,7 @@ impl Heartbeat {
         }
     }
 
-    /// Nothing happened from the last event to `until`.
+    /// No event from the last one to `until`.
     fn silent(&mut self, until: u64, has_ended: bool, silences: &mut Vec<Silence>) {
         let last = self.last.unwrap_or(until);
         let always = VecDeque::from([(0, u64::MAX)]);
@@ -157,7 +157,7 @@ impl Heartbeat {
 #[derive(Debug)]
 pub(super) struct Rate {
     compare: Compare,
-    /// Events in a window.
+    /// Limit in events per window.
     limit: f64,
     cells: Cells,
     window: VecDeque<u64>,
@@ -181,12 +181,12 @@ impl Rate {
         self.cells.add(time)
     }
 
-    /// Ticks of the window.
+    /// Length of the window in ticks.
     pub(super) fn window_ticks(&self) -> u64 {
         self.cells.ticks * CELLS_OF_WINDOW
     }
 
-    /// Moments until `to` at which it became true, and events in the window then.
+    /// Times until `to` at which the test became true, and the number of events in the window then.
     pub(super) fn judge(&mut self, start: u64, to: u64) -> Vec<(u64, u64)> {
         let mut moments = Vec::new();
         if !self.has_begun {
@@ -207,7 +207,7 @@ impl Rate {
             let is_whole = self.window.len() == CELLS_OF_WINDOW as usize;
             let sum: u64 = self.window.iter().sum();
             let is_upper = matches!(self.compare, Compare::Greater | Compare::AtLeast);
-            // Of a window that is not whole yet only the least is known.
+            // For an incomplete window only a lower bound is known.
             let is_true =
                 (is_whole || is_upper) && self.compare.holds((sum as f64).partial_cmp(&self.limit));
             if is_true && !self.is_true {
@@ -219,7 +219,7 @@ impl Rate {
     }
 }
 
-/// `sequence(A, B, C) within TIME`: of each beginning of the sequence, when the youngest began.
+/// `sequence(A, B, C) within TIME`: for each prefix of the sequence, the start of the youngest one.
 #[derive(Debug)]
 pub(super) struct Sequence {
     within: u64,
@@ -231,7 +231,7 @@ impl Sequence {
         Sequence { within, began: vec![None; parts.max(1)] }
     }
 
-    /// When it began, if it is complete in time with this event.
+    /// Start of the sequence, if this event completes it in time.
     pub(super) fn add(&mut self, part: usize, time: u64) -> Option<u64> {
         let began = match part {
             0 => Some(time),
@@ -249,7 +249,7 @@ impl Sequence {
     }
 }
 
-/// `counter(NAME) > N`: for which keys it is true.
+/// `counter(NAME) > N`: the keys for which it is true.
 #[derive(Debug)]
 pub(super) struct Levels {
     compare: Compare,

@@ -35,7 +35,7 @@ impl Bench {
         Bench { classes, watch: Watch::new(&[condition], 0, &|ns| ns) }
     }
 
-    /// A packet of records: id behind 16, time, payload.
+    /// A packet of records: index of the event, added to the base id 16; time; payload.
     fn packet(&mut self, tid: u32, records: &[(u16, u64, &[u8])]) {
         let mut bytes = record_header(abi::ID_WRITER, records[0].1).to_ne_bytes().to_vec();
         bytes.extend([7u32.to_ne_bytes(), tid.to_ne_bytes()].concat());
@@ -63,7 +63,7 @@ fn a_span_fires_when_it_passes_its_limit_whenever_that_is_looked_at() {
     let other = 43u32.to_ne_bytes();
     for looks in [vec![10_000], vec![500, 1500, 1700, 10_000]] {
         let mut bench = Bench::new("span(request) > 1us");
-        // The end stands in another packet, which comes first.
+        // The end is in another packet, which arrives first.
         bench.packet(2, &[(1, 2600, &id), (1, 2700, &other)]);
         bench.packet(1, &[(0, 400, &id), (0, 1800, &other)]);
         let (mut fired, mut ends) = (Vec::new(), Vec::new());
@@ -143,7 +143,7 @@ fn open_spans_are_bounded_and_counted() {
     }
     bench.watch.advance(7);
     assert_eq!(bench.watch.limits().spans_not_watched, 10);
-    // When the old ones have fired there is room again.
+    // After the old ones have fired there is room again.
     assert_eq!(bench.watch.advance(2_000_000_000).0.len(), 4096);
     bench.packet(1, &[(0, 2_000_000_001, &[9, 9, 9, 9])]);
     bench.watch.advance(2_000_000_002);
@@ -205,16 +205,16 @@ fn mistakes_are_shown_where_they_are() {
 #[test]
 fn things_joined_by_and_fire_with_the_last_of_them_if_they_are_near() {
     let both = "event(IN) and event(OUT) within 50ns";
-    // In any order; each counts once.
+    // In any order; each is used once.
     let mut bench = Bench::new(both);
     bench.packet(1, &[(3, 10, &[]), (2, 60, &[]), (2, 70, &[]), (3, 80, &[]), (3, 90, &[])]);
     assert_eq!(bench.fired(999), [(60, over(50)), (80, over(10))]);
     assert_eq!(bench.watch.fired(), 2);
-    // Not near enough.
+    // Too far apart.
     let mut bench = Bench::new(both);
     bench.packet(1, &[(3, 10, &[]), (2, 61, &[])]);
     assert_eq!(bench.fired(999), []);
-    // `and` is before `or`; parentheses are before both.
+    // `and` binds more tightly than `or`; parentheses override both.
     for (text, expected) in [
         ("event(BEAT) or event(IN) and event(OUT) within 5ns", vec![(10, Measured::Nothing)]),
         ("(event(BEAT) or event(IN)) and event(OUT) within 5ns", vec![(12, over(2))]),
@@ -239,7 +239,7 @@ fn what_is_joined_by_and_does_not_depend_on_when_it_was_looked_at() {
     let mut all = Vec::new();
     for looks in [vec![9000], (0..90).map(|n| n * 101).collect(), vec![205, 351, 365, 401, 9000]] {
         let mut bench = Bench::new(text);
-        // Too long at 300; the silence from 190 on is too long at 350, and over at 360.
+        // Too long at 300; the silence from 190 on is too long at 350, and ends at 360.
         let records: [(u16, u64, &[u8]); 6] = [
             (4, 90, &[]),
             (4, 190, &[]),
@@ -273,7 +273,7 @@ fn a_heartbeat_is_missed_only_while_somebody_is_there_who_has_it() {
     let text = "missing(app:BEAT) for 160ns";
     let is_beat = |name: &EventName| name.event == "BEAT";
     let nobody = |_: &EventName| false;
-    // Looked at every 100: a program is there from 300 to 1000, and beats at 400 and 500.
+    // Evaluated every 100: a program is present from 300 to 1000, and beats at 400 and 500.
     let mut bench = Bench::new(text);
     let mut fired = Vec::new();
     for now in (100..=2000).step_by(100) {
@@ -284,10 +284,10 @@ fn a_heartbeat_is_missed_only_while_somebody_is_there_who_has_it() {
         }
         fired.extend(bench.fired(now));
     }
-    // Not at 160, when nobody was there; once behind 500; not behind its end, at 1160.
+    // Not at 160, when no program was present; once after 500; not after its end, at 1160.
     let at_least = Measured::Ticks { ticks: 200, is_over: false };
     assert_eq!(fired, [(660, at_least)]);
-    // One that ends in time misses nothing; the next is asked from its own beginning on.
+    // A program that ends in time misses nothing; for the next one silence counts from its own start.
     let mut bench = Bench::new(text);
     bench.packet(1, &[(4, 300, &[])]);
     for (now, is_there) in [(300, true), (400, true), (500, false), (900, true), (1000, true)] {

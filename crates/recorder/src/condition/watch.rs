@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Conditions while they are watched: packets in any order go in, firings in the order of time come
-//! out, up to a watermark.
+//! Evaluates conditions during recording: consumes packets in any order and returns firings in the
+//! order of time, up to a watermark.
 
 use std::collections::VecDeque;
 
@@ -19,49 +19,49 @@ use crate::classes::ClassTable;
 use crate::source::Thread;
 use crate::walk::Record;
 
-/// Most facts that wait for the watermark: 2^18 of about 80 bytes are 20 MiB.
+/// Maximum number of facts waiting for the watermark: 2^18 of about 80 bytes are 20 MiB.
 const FACTS_MAX: usize = 1 << 18;
-/// Most firings that one step tells; of more only the last is told, and how many there were.
+/// Maximum number of firings returned by a step; beyond it only the last is returned, and the count.
 const FIRINGS_MAX: usize = 4096;
-/// Most times of losses that are remembered; two of the oldest become one.
+/// Maximum number of loss intervals kept; beyond it the two oldest are merged.
 const LOSSES_MAX: usize = 1024;
 
-/// What was measured when a test fired.
+/// The value measured when a test fired.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measured {
-    /// Only that it happened.
+    /// None: the event occurred.
     Nothing,
-    /// A time.
+    /// A duration.
     Ticks {
-        /// How long, in ticks of the clock.
+        /// Length in ticks of the clock.
         ticks: u64,
-        /// It was over; else it was at least so long.
+        /// It has ended; otherwise it is a lower bound.
         is_over: bool,
     },
-    /// Events a second.
+    /// Events per second.
     PerSecond(f64),
-    /// A counter.
+    /// Value of a counter.
     Value(f64),
 }
 
-/// A test that fired.
+/// A firing of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Firing {
-    /// Counts the firings, from 1.
+    /// Sequence number of the firing, from 1.
     pub number: u64,
-    /// When it became true, in ticks: for a span, when it passed its limit.
+    /// Time at which the condition became true, in ticks: for a span, when it exceeded its limit.
     pub at: u64,
-    /// Place of the condition among those that are watched.
+    /// Index of the condition.
     pub condition: usize,
-    /// Text of the test, or of what is joined by `and`.
+    /// Text of the test, or of the operands of `and`.
     pub test: String,
-    /// What was measured: of tests joined by `and`, the time from the first to the last.
+    /// The measured value; for tests joined by `and`, the time from the first to the last.
     pub measured: Measured,
-    /// Which of several: the key of a span or a counter.
+    /// The key of the span or counter.
     pub key: Option<String>,
-    /// The thread that began it, where that is known.
+    /// The thread that started it, if known.
     pub by: Option<Thread>,
-    /// Nothing was lost that could have changed it.
+    /// No loss could have changed it.
     pub is_certain: bool,
 }
 
@@ -70,22 +70,22 @@ pub struct Firing {
 pub struct SpanEnd {
     /// Number of its firing.
     pub number: u64,
-    /// How long it took.
+    /// Its duration.
     pub ticks: u64,
 }
 
-/// What there was no room for: it was not judged.
+/// Numbers of items that were not evaluated because a limit was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// Events that said something to a test while too many waited to be judged.
+    /// Events used by a test while too many were waiting for evaluation.
     pub facts_dropped: u64,
-    /// Beginnings of spans while too many were open.
+    /// Starts of spans while too many were open.
     pub spans_not_watched: u64,
     /// Values of counters with too many keys.
     pub keys_not_watched: u64,
-    /// Events that came after their time had been judged.
+    /// Events that arrived after their time had been evaluated.
     pub late_events: u64,
-    /// Firings of one moment that were only counted.
+    /// Firings of one step that were only counted.
     pub firings_not_told: u64,
 }
 
@@ -97,28 +97,28 @@ struct Fact {
     saying: Saying,
 }
 
-/// Something joined by `or` on the outermost level.
+/// An operand of `or` at the outermost level.
 #[derive(Debug)]
 struct Alternative {
     text: String,
     condition: usize,
-    /// `None`: a test alone.
+    /// `None` for a single test.
     combined: Option<Combined>,
 }
 
-/// See the module's description.
+/// Evaluates all conditions of a recording.
 #[derive(Debug)]
 pub struct Watch {
     tests: Vec<(String, Test)>,
     alternatives: Vec<Alternative>,
-    /// By the number of the test, which alternative it is, or is part of.
+    /// The alternative of each test, by number.
     of_test: Vec<usize>,
     judges: Vec<Judge>,
     classes: Vec<Bound>,
     classes_version: Option<u64>,
     facts: Vec<Fact>,
     order: u64,
-    /// Clock at the beginning.
+    /// Clock at the start.
     start: u64,
     judged: u64,
     losses: VecDeque<(u64, u64)>,
@@ -128,7 +128,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches from clock `start` on. `ticks` turns nanoseconds into ticks of that clock.
+    /// Starts at clock `start`. `ticks` converts nanoseconds to ticks of that clock.
     pub fn new(conditions: &[Condition], start: u64, ticks: &dyn Fn(u64) -> u64) -> Watch {
         let mut tests: Vec<(String, Test)> = Vec::new();
         let mut alternatives = Vec::new();
@@ -166,22 +166,22 @@ impl Watch {
         }
     }
 
-    /// What there was no room for so far.
+    /// Items not evaluated so far.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Clock when it began.
+    /// Clock at the start.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Firings so far.
+    /// Number of firings so far.
     pub fn fired(&self) -> u64 {
         self.fired
     }
 
-    /// Names in the conditions that no schema knows so far, each as a sentence.
+    /// Names in the conditions that no schema contains so far, one sentence each.
     pub fn unknown(&self, classes: &ClassTable) -> Vec<String> {
         let of = |(text, test): &(String, Test)| -> Vec<String> {
             let wrong = unknown(test, classes).into_iter();
@@ -190,15 +190,15 @@ impl Watch {
         self.tests.iter().flat_map(of).collect()
     }
 
-    /// Whether a test looks at an event of the schema.
+    /// Whether a test uses an event of the schema.
     pub fn looks_at(&self, schema: &Schema, event: &Event) -> bool {
         self.tests.iter().any(|(_, test)| looks_at(test, schema, event))
     }
 
-    /// Takes a packet of a ring that was sealed: `records` is its content behind the header, whose last
-    /// record ends `slack` bytes before its end, and whose first is not before `begin`.
+    /// Processes a sealed packet of a ring: `records` is its content after the header. The last
+    /// record ends `slack` bytes before its end, and the first is not before `begin`.
     ///
-    /// Cost: a step for each record, a few copies for each that a test wants.
+    /// Cost: a step for each record, a few copies for each that a test uses.
     pub fn packet(
         &mut self,
         classes: &ClassTable,
@@ -245,8 +245,8 @@ impl Watch {
         }
     }
 
-    /// Notes who is there at `now`: whether a program that has the event runs. A heartbeat is missed
-    /// only while somebody is there who has it. Without a call everything is always there.
+    /// Sets for each event whether a program with it is running at `now`. Missing heartbeats count
+    /// only during such a presence. Without a call every event counts as present.
     pub fn expect(&mut self, now: u64, is_present: &dyn Fn(&EventName) -> bool) {
         for ((_, test), judge) in self.tests.iter().zip(&mut self.judges) {
             if let Test::Missing { event, .. } = test {
@@ -255,12 +255,12 @@ impl Watch {
         }
     }
 
-    /// The name that each thread had at a moment, of those that told one.
+    /// The name that each thread had at a time, if it is known.
     pub fn names_at(&self, moment: u64) -> Vec<(Thread, String)> {
         self.names.at(moment)
     }
 
-    /// Notes that events were lost between two moments.
+    /// Adds an interval in which events were lost.
     pub fn lost(&mut self, from: u64, to: u64) {
         if self.losses.len() >= LOSSES_MAX
             && let (Some(first), Some(second)) = (self.losses.pop_front(), self.losses.pop_front())
@@ -270,8 +270,8 @@ impl Watch {
         self.losses.push_back((from, to));
     }
 
-    /// Judges what happened until `to`: all packets with events until then were given. What
-    /// fired, in the order of time, and which spans ended that had fired before.
+    /// Evaluates up to `to`, once all packets with events until then were given. Returns the
+    /// firings in the order of time, and the ends of spans that had fired before.
     pub fn advance(&mut self, to: u64) -> (Vec<Firing>, Vec<SpanEnd>) {
         let to = to.max(self.judged);
         let dropped = self.limits.facts_dropped;
@@ -284,7 +284,7 @@ impl Watch {
             match outcome {
                 Outcome::Nothing => {}
                 Outcome::Fired(fired) => drop(self.fire(&mut step, fact.test, fired)),
-                // A part of something has no number of its own.
+                // A part of a combination has no number of its own.
                 Outcome::Ended { number: 0, .. } => {}
                 Outcome::Ended { number, ticks } => step.ends.push(SpanEnd { number, ticks }),
             }
@@ -296,7 +296,7 @@ impl Watch {
         self.judges = judges;
         self.combine(&mut step, to);
         if dropped != 0 {
-            // Whoever relies on what was dropped cannot be certain.
+            // Results that depend on dropped facts are uncertain.
             self.lost(self.judged, to);
         }
         self.judged = to;
@@ -304,7 +304,7 @@ impl Watch {
         (step.firings, step.ends)
     }
 
-    /// The number of the firing; 0 for a part of something.
+    /// The number of the firing; 0 for a part of a combination.
     fn fire(&mut self, step: &mut Step, test: usize, fired: Fired) -> u64 {
         let touched =
             || self.losses.iter().any(|(from, to)| *from <= fired.until && fired.since <= *to);
@@ -321,7 +321,7 @@ impl Watch {
         self.tell(step, Firing { number: 0, condition, at, test, measured, is_certain, key, by })
     }
 
-    /// What is joined by `and`.
+    /// Evaluates the operands of `and`.
     fn combine(&mut self, step: &mut Step, to: u64) {
         let mut alternatives = std::mem::take(&mut self.alternatives);
         for alternative in &mut alternatives {
@@ -353,7 +353,7 @@ struct Step {
     ends: Vec<SpanEnd>,
 }
 
-/// The thread that a WRITER record names.
+/// The thread in a WRITER record.
 fn writer(records: &[u8], record: &Record) -> Option<Thread> {
     let fields = records.get(record.at + abi::RECORD_HEADER_BYTES as usize..record.end)?;
     let (pid, tid) = (fields.get(..4)?.try_into().ok()?, fields.get(4..8)?.try_into().ok()?);

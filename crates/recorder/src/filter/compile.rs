@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A condition as steps for an event: straight on, each leads to a later one.
+//! Compiles a condition to the steps of an event: no loops, each step leads to a later one.
 
 use lateralis_pleco::Schema;
 use lateralis_pleco::schema::{Event, Field, FieldType, Integer, Scalar};
@@ -7,9 +7,9 @@ use lateralis_ring::{FilterStep, abi};
 
 use super::{Comparison, Expression, Filter, FilterError, Value};
 
-/// Steps for an event of a schema.
+/// Compiles the steps for an event of a schema.
 ///
-/// Errors: a field that there is not or that has no fixed place, a value that it cannot have, or
+/// Errors: a field that does not exist or has no fixed offset, a value out of the field's range, or
 /// more comparisons than a filter has steps.
 pub fn compile(
     filter: &Filter,
@@ -28,12 +28,12 @@ pub fn compile(
     Ok(compiler.steps)
 }
 
-/// What comes next; a step's number is known once those before it are.
+/// The target of a step; its number is known once the steps before it are.
 #[derive(Clone, Copy)]
 enum Next {
     Accept,
     Reject,
-    /// The first step of what is compiled next.
+    /// The first step of the part compiled next.
     Step(u8),
 }
 
@@ -54,7 +54,7 @@ struct Compiler<'a> {
     steps: Vec<FilterStep>,
 }
 
-/// How many comparisons there are.
+/// Number of comparisons.
 fn count(expression: &Expression) -> usize {
     match expression {
         Expression::Compare { .. } => 1,
@@ -64,9 +64,9 @@ fn count(expression: &Expression) -> usize {
 }
 
 impl Compiler<'_> {
-    /// What follows `left` if that does not decide.
+    /// The step after `left`, if that does not decide.
     fn behind(&self, left: &Expression) -> Next {
-        // Beyond a byte there are too many anyway, which is told in the end.
+        // More than a byte can hold are too many anyway, which is reported at the end.
         Next::Step((self.steps.len() + count(left)).min(abi::FILTER_STEPS) as u8)
     }
 
@@ -123,7 +123,7 @@ impl Compiler<'_> {
         if mask.is_none() && !(least..=greatest).contains(&number) {
             return Err(format!("`{name}` is from {least} to {greatest}, never {number}"));
         }
-        // Bits are compared as they are.
+        // Masked bits are compared as unsigned.
         let is_signed = integer.is_signed() && mask.is_none();
         if mask.is_some() && number < 0 {
             return Err(format!("bits of `{name}` are never {number}"));
@@ -136,7 +136,7 @@ impl Compiler<'_> {
             if_true: abi::FILTER_ACCEPT,
             if_false: abi::FILTER_REJECT,
             mask: mask.unwrap_or(u64::MAX),
-            // Two's complement, as the field's sign is extended.
+            // Two's complement, like the sign-extended field.
             value: number as u64,
         })
     }

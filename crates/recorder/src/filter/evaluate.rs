@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A filter on a record that was read: what the traced program would have decided.
+//! Applies a filter to a record that was read, with the result of the traced program's own filter.
 
 use lateralis_ring::{FilterStep, abi};
 
-/// Whether the steps let an event with this payload pass. As in the program (`tracer/c/src/filter.c`),
-/// what makes no sense lets it pass: a field beyond the payload, a step that is not later.
+/// Whether the steps accept an event with this payload. As in the program (`tracer/c/src/filter.c`),
+/// an invalid filter accepts it: a field beyond the payload, a step that is not later.
 #[must_use]
 pub fn passes(steps: &[FilterStep], payload: &[u8]) -> bool {
     let mut at = 0;
-    // Each step leads to a later one: as many turns as there are steps, at most.
+    // Each step leads to a later one, so there are at most as many iterations as steps.
     while let Some(step) = steps.get(at) {
         let Some(field) = load(step, payload) else { return true };
         let next = if holds(step, field) { step.if_true } else { step.if_false };
@@ -20,11 +20,11 @@ pub fn passes(steps: &[FilterStep], payload: &[u8]) -> bool {
         }
         at = usize::from(next);
     }
-    // Accepted, or a step that there is not.
+    // Accepted, or a step that does not exist.
     true
 }
 
-/// The field, its sign extended.
+/// Loads the field and extends its sign.
 fn load(step: &FilterStep, payload: &[u8]) -> Option<u64> {
     let (start, bytes) = (usize::from(step.offset), usize::from(step.bytes));
     let field = payload.get(start..start.checked_add(bytes)?)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An event with an exact value, for what starts and stops a recording [ring-abi §7]:
+//! An event with an exact value, which starts or stops a recording [ring-abi §7]:
 //! `app:PHASE:number==3`. The writer compares the first payload word under a mask.
 
 use lateralis_pleco::Schema;
@@ -8,17 +8,17 @@ use lateralis_pleco::schema::Event;
 use super::{Comparison, Expression, Filter, FilterError, compile};
 use crate::options::{EventMatch, MatchValue};
 
-/// Bytes of the payload that are compared.
+/// Number of payload bytes that are compared.
 const WORD_BYTES: usize = 8;
 
 impl EventMatch {
     /// Parses `SUBSYSTEM:EVENT` or `SUBSYSTEM:EVENT:FIELD==VALUE`; bits as in `FIELD & 0xff == 1`.
     ///
-    /// Errors: what is none of both.
+    /// Errors: a text of neither form.
     pub fn parse(text: &str) -> Result<EventMatch, FilterError> {
         let error = |what: &str| FilterError { filter: text.to_owned(), what: what.to_owned() };
         if text.matches(':').count() < 2 {
-            // The rest is checked as the event of a filter is.
+            // The rest is checked like the event of a filter.
             let event = Filter::parse(&format!("{text}: any == 0"))
                 .map_err(|_| error("write SUBSYSTEM:EVENT or SUBSYSTEM:EVENT:FIELD==VALUE"))?
                 .event;
@@ -35,7 +35,7 @@ impl EventMatch {
 
     /// Value and mask of the first payload word; `None`: any.
     ///
-    /// Errors: the event has no such field or value, or it does not lie in that word.
+    /// Errors: the event has no such field or value, or the field is not in that word.
     pub fn word(&self, schema: &Schema, event: &Event) -> Result<Option<(u64, u64)>, FilterError> {
         let filter = match &self.value {
             MatchValue::Any => return Ok(None),
@@ -49,7 +49,7 @@ impl EventMatch {
         if offset + bytes > WORD_BYTES {
             return Err(error("the field does not lie in the first 8 bytes of the event"));
         }
-        // The bytes as they lie in memory, whatever the byte order.
+        // The bytes in memory order, for either byte order.
         let place = |word: u64| {
             let own = word.to_ne_bytes();
             let own =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The text of a condition.
+//! Parses the text of a condition.
 
 use super::{Comparison, Expression, Value};
 
-/// Longest condition.
+/// Maximum length of a condition.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Deepest nesting: of parentheses and `not`.
+/// Maximum nesting of parentheses and `not`.
 const DEPTH_MAX: u32 = 32;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -15,12 +15,12 @@ enum Token {
     Sign(&'static str),
 }
 
-/// Longer signs before those they begin with.
+/// Longer signs come before their prefixes.
 const SIGNS: [&str; 13] = ["==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "&", "(", ")", "="];
 
 /// Parses a condition.
 ///
-/// Errors: a sentence.
+/// Errors: one sentence.
 pub(super) fn expression(text: &str) -> Result<Expression, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("longer than {TEXT_BYTES_MAX} bytes"));
@@ -98,7 +98,7 @@ impl Parser<'_> {
         token
     }
 
-    /// Takes the next token if it is this word or sign.
+    /// Consumes the next token if it is this word or sign.
     fn takes(&mut self, word: &str, sign: &str) -> bool {
         let is_it = match self.peek() {
             Some(Token::Word(next)) => next == word,

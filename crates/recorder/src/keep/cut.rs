@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The part of a packet that lies in a window of time.
+//! Cuts the part of a packet that lies in a window of time.
 
 use lateralis_ring::{Chunk, abi};
 
@@ -7,21 +7,21 @@ use super::Held;
 use crate::stream::PREFIX_BYTES;
 use crate::walk::RecordPlan;
 
-/// What is left of a packet, for [`RingStream::seal`].
+/// The cut part of a packet, for [`RingStream::seal`].
 ///
 /// [`RingStream::seal`]: crate::stream::RingStream::seal
 #[derive(Debug, Clone)]
 pub struct Cut {
-    /// Its records stand in the buffer, from [`PREFIX_BYTES`] on.
+    /// Its records, in the buffer from [`PREFIX_BYTES`] on.
     pub chunk: Chunk,
-    /// Time of the first record that is left, and the WRITER before it, where the front was cut.
+    /// Time of the first remaining record, and the preceding WRITER, if records before it were cut.
     pub begins: Option<(u64, Option<[u8; 8]>)>,
-    /// Times of the first and the last record of a schema that is left.
+    /// Times of the first and the last remaining record of a schema.
     pub events: Option<(u64, u64)>,
 }
 
-/// Puts the records from `from` to `to`, both included, into `buffer`, which grows if it must.
-/// `None` if nothing of the packet lies there: no records, and no losses.
+/// Copies the records from `from` to `to`, both included, to `buffer`, which grows if needed.
+/// `None` if the packet has nothing in that time: no records, and no losses.
 ///
 /// Cost: a walk over the records, and a copy.
 pub fn cut(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets that are kept for a while, and windows of time that are cut out of them.
+//! Retains the newest packets, and cuts windows of time out of them.
 //!
 //! ```text
 //! packets ─▶ Retention (bounded by time and bytes) ─ Windows: from, to ─▶ cut ─▶ RingStream::seal
 //! ```
 //!
-//! Pure: the packets come from a session, what is cut goes to a recording in `linux/keep`.
+//! Pure: the packets come from a session; `linux/keep` writes the cut parts to a recording.
 
 mod cut;
 mod plans;

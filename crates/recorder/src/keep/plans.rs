@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Layouts by stream class, made anew when the classes have grown.
+//! Record layouts by stream class, recomputed when the classes have grown.
 
 use crate::classes::ClassTable;
 use crate::walk::RecordPlan;
 
-/// See the module's description.
+/// Cache of the layouts.
 #[derive(Debug, Default)]
 pub struct Plans {
     version: Option<u64>,
@@ -12,7 +12,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// The layouts of a class. Cost: one comparison while the classes stay the same.
+    /// The layouts of a class. Cost: one comparison while the classes are unchanged.
     pub fn of(&mut self, classes: &ClassTable, class: u32) -> Option<&RecordPlan> {
         if self.version != Some(classes.version()) {
             self.version = Some(classes.version());

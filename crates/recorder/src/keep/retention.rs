@@ -5,37 +5,37 @@ use std::collections::{HashMap, VecDeque};
 
 use lateralis_ring::{LossCounts, PacketHeader, abi};
 
-/// Bytes that a packet costs besides its own.
+/// Memory overhead of a packet in bytes.
 const PACKET_COST: usize = 256;
-/// Streams without packets that are remembered for their loss counts.
+/// Maximum number of streams without packets that are kept for their loss counts.
 const STREAMS_MAX: usize = 4096;
 
-/// A packet.
+/// A retained packet.
 #[derive(Debug)]
 pub struct Held {
-    /// Counts all packets.
+    /// Sequence number over all packets.
     pub serial: u64,
     /// Number of its stream.
     pub stream: u64,
-    /// As it was sealed.
+    /// Its header as sealed.
     pub header: PacketHeader,
-    /// Behind the header.
+    /// Its bytes after the header.
     pub records: Box<[u8]>,
 }
 
-/// A stream that has packets here, or had.
+/// A stream that has or had packets here.
 #[derive(Debug, Clone)]
 pub struct HeldStream {
     /// Name of its file.
     pub name: String,
     /// Its class.
     pub class: u32,
-    /// What had been lost when the last packet that was dropped ended.
+    /// Loss counts at the end of the last dropped packet.
     pub lost_before: LossCounts,
     packets: usize,
 }
 
-/// See the module's description.
+/// The retained packets.
 #[derive(Debug)]
 pub struct Retention {
     packets: VecDeque<Held>,
@@ -45,13 +45,13 @@ pub struct Retention {
     next_serial: u64,
     bytes: usize,
     bytes_max: usize,
-    /// Nothing before this is here because there was no memory for it.
+    /// End of the packets that were dropped for lack of memory.
     forgotten_until: u64,
     forgotten_packets: u64,
 }
 
 impl Retention {
-    /// Keeps at most so many bytes.
+    /// Retains at most `bytes_max` bytes.
     pub fn new(bytes_max: u64) -> Retention {
         Retention {
             packets: VecDeque::new(),
@@ -66,9 +66,9 @@ impl Retention {
         }
     }
 
-    /// Takes a sealed packet of the stream with this name; the oldest go where there is no room.
+    /// Adds a sealed packet of the stream with this name; evicts the oldest ones if there is no room.
     pub fn push(&mut self, name: &str, header: PacketHeader, records: &[u8]) {
-        // A name that is there is looked up without a copy of it only by walking all: names are
+        // Looking up a name without copying it would need a scan: names are
         // short, packets are long.
         let key = (name.to_owned(), header.stream_id);
         let stream = *self.numbers.entry(key).or_insert_with(|| {
@@ -104,7 +104,7 @@ impl Retention {
         Some(packet)
     }
 
-    /// Drops what ended before `horizon`.
+    /// Drops packets that ended before `horizon`.
     pub fn forget_before(&mut self, horizon: u64) {
         while self.packets.front().is_some_and(|packet| packet.header.timestamp_end < horizon) {
             self.pop();
@@ -116,22 +116,22 @@ impl Retention {
         }
     }
 
-    /// Packets in the order in which they came.
+    /// Packets in the order of arrival.
     pub fn packets(&self) -> impl Iterator<Item = &Held> {
         self.packets.iter()
     }
 
-    /// The stream of a packet that is here.
+    /// The stream of a retained packet.
     pub fn stream(&self, number: u64) -> Option<&HeldStream> {
         self.streams.get(&number)
     }
 
-    /// Until when packets were dropped because there was no memory for them; 0 if none was.
+    /// End of the last packet that was dropped for lack of memory; 0 if none was.
     pub fn forgotten_until(&self) -> u64 {
         self.forgotten_until
     }
 
-    /// How many packets were dropped because there was no memory for them.
+    /// Number of packets dropped for lack of memory.
     pub fn forgotten_packets(&self) -> u64 {
         self.forgotten_packets
     }
@@ -142,7 +142,7 @@ impl Retention {
     }
 }
 
-/// The header and the records of a sealed packet; `None` if it is none.
+/// Splits a sealed packet into header and records; `None` if it is invalid.
 #[must_use]
 pub fn split(packet: &[u8]) -> Option<(PacketHeader, &[u8])> {
     let (header, records) = packet.split_first_chunk::<{ abi::PACKET_HEADER_BYTES as usize }>()?;
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!((kept.packets().count(), kept.forgotten_packets()), (3, 1));
         assert_eq!(kept.forgotten_until(), 20);
         assert!(kept.bytes() <= 3 * (100 + PACKET_COST as u64));
-        // One that alone is too long is held: nothing else is.
+        // A single packet over the limit is retained alone.
         kept.push("a", header(60, 60), &[0; 5000]);
         assert_eq!(kept.packets().count(), 1);
     }

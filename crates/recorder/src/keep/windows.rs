@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From moments to windows of time: which moments share one.
+//! Converts firing times to windows of time; nearby ones share a window.
 
-/// What a moment asks for.
+/// Effect of a firing on the windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The open window, now until this.
+    /// Extends the open window.
     Extend {
         /// Its new end.
         to: u64,
     },
-    /// A window of its own.
+    /// Opens a new window.
     Open {
-        /// Its beginning.
+        /// Its start.
         from: u64,
         /// Its end.
         to: u64,
-        /// The one before ends at the moment: it was long enough.
+        /// The previous window ends at this firing because it reached the maximum length.
         continues: bool,
     },
 }
 
-/// Windows around moments, in ticks.
+/// Windows around firings, in ticks.
 #[derive(Debug)]
 pub struct Windows {
     before: u64,
     after: u64,
-    /// Longest window, if moments follow each other.
+    /// Maximum length of an extended window.
     longest: u64,
     open: Option<(u64, u64)>,
 }
 
-/// A window that moments make longer ends at so many lengths of one moment's window.
+/// Maximum length of an extended window, in lengths of a single firing's window.
 const LENGTHS_MAX: u64 = 8;
 
 impl Windows {
-    /// From `before` each moment to `after` it.
+    /// Windows from `before` each firing to `after` it.
     pub fn new(before: u64, after: u64) -> Windows {
         let longest = before.saturating_add(after).saturating_mul(LENGTHS_MAX);
         Windows { before, after, longest, open: None }
@@ -45,13 +45,13 @@ impl Windows {
         self.open
     }
 
-    /// It was written.
+    /// Closes the open window, which has been written.
     pub fn close(&mut self) {
         self.open = None;
     }
 
-    /// Takes a moment; moments in the order of time. One that lies in the open window makes that
-    /// longer; any other has the whole of its own, also of time that another window has.
+    /// Adds a firing; in the order of time. A firing inside the open window extends it;
+    /// any other one has a complete window of its own, which may overlap another.
     pub fn moment(&mut self, at: u64) -> Next {
         let to = at.saturating_add(self.after);
         if let Some((from, end)) = self.open.filter(|(_, end)| at <= *end) {
@@ -79,7 +79,7 @@ mod tests {
         let mut windows = Windows::new(10, 5);
         assert_eq!(windows.moment(100), Next::Open { from: 90, to: 105, continues: false });
         assert_eq!(windows.moment(105), Next::Extend { to: 110 });
-        // It only overlaps: its own, and nothing of either is missing.
+        // Overlaps only: a window of its own, and both are complete.
         assert_eq!(windows.moment(111), Next::Open { from: 101, to: 116, continues: false });
         let mut opened = Vec::new();
         for at in 112..500 {
@@ -89,7 +89,7 @@ mod tests {
             }
         }
         assert_eq!(opened.len(), 3);
-        // 101 + 8 * 15 - 5 is the last moment in the first.
+        // 101 + 8 * 15 - 5 is the last firing in the first window.
         assert_eq!(opened[0], 218);
         windows.close();
         assert_eq!(windows.moment(3), Next::Open { from: 0, to: 8, continues: false });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which events of the kernel: groups by purpose, or `SUBSYSTEM:EVENT` with `*` and `?`.
+//! Selection of kernel events: groups by purpose, or `SUBSYSTEM:EVENT` with `*` and `?`.
 
 use std::fmt;
 
 use crate::pattern::Patterns;
 
-/// Groups by name, with what they mean and their patterns.
+/// Groups by name, with their descriptions and patterns.
 pub const GROUPS: [(&str, &str, &str); 10] = [
     (
         "sched",
@@ -29,21 +29,21 @@ pub const GROUPS: [(&str, &str, &str); 10] = [
     ("page-faults", "page faults", "exceptions:page_fault_*"),
 ];
 
-/// What `--system` records.
+/// Groups recorded by `--system`.
 pub const SYSTEM_GROUPS: [&str; 4] = ["sched", "syscalls", "irq", "signal"];
 
-/// Events that say who the threads are: always recorded.
+/// Events that identify threads: always recorded.
 pub const TASK_EVENTS: [(&str, &str); 2] = [("task", "task_newtask"), ("task", "task_rename")];
 
-/// Names shown for a mistake.
+/// Maximum number of suggestions for an unknown name.
 const NEAR_MAX: usize = 3;
 
-/// Why events could not be chosen.
+/// An unknown event name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChoiceError {
-    /// As written.
+    /// The name as written.
     pub word: String,
-    /// Names that may have been meant.
+    /// Similar names.
     pub near: Vec<String>,
 }
 
@@ -74,9 +74,9 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Finds what is meant by `words` in the text of `available_events`.
+    /// Finds the events that `words` select in the text of `available_events`.
     ///
-    /// Errors: a word that means nothing.
+    /// Errors: a word that selects nothing.
     /// Cost: words times events.
     pub fn new(words: &[&str], available: &str) -> Result<Choice, ChoiceError> {
         let known: Vec<(&str, &str)> =
@@ -86,7 +86,7 @@ impl Choice {
             let group = GROUPS.iter().find(|(name, ..)| name == word);
             let text = group.map_or(*word, |(.., patterns)| *patterns);
             let error = || ChoiceError { word: (*word).to_owned(), near: near(word, &known) };
-            // An event by its own name alone is clear enough where only one has it.
+            // An event's own name is sufficient if only one subsystem has it.
             let alone = || known.iter().position(|(_, event)| event == word);
             let patterns = Patterns::parse(text).map_err(|_| error())?;
             let mut found = false;
@@ -105,7 +105,7 @@ impl Choice {
         Ok(Choice { events: events.map(|(name, _)| own(name)).collect() })
     }
 
-    /// Adds events that the kernel has, unless they are there.
+    /// Adds events that the kernel has and that are not selected yet.
     pub fn add(&mut self, events: &[(&str, &str)], available: &str) {
         for (system, event) in events {
             let is_there = self.events.iter().any(|(s, e)| s == system && e == event);
@@ -118,7 +118,7 @@ impl Choice {
     }
 }
 
-/// Groups, systems and events whose names are like `word`, the most alike first.
+/// Groups, systems and events with names similar to `word`, the most similar first.
 fn near(word: &str, known: &[(&str, &str)]) -> Vec<String> {
     let (system, event) = word.split_once(':').unwrap_or(("", word));
     let mut candidates: Vec<(usize, String)> = Vec::new();
@@ -143,7 +143,7 @@ fn near(word: &str, known: &[(&str, &str)]) -> Vec<String> {
     candidates.into_iter().take(NEAR_MAX).map(|(_, name)| name).collect()
 }
 
-/// How many letters differ (Levenshtein); names longer than 64 bytes are only alike if equal.
+/// Levenshtein distance; names longer than 64 bytes are only similar if equal.
 pub(super) fn distance(a: &str, b: &str) -> usize {
     if a.len() > 64 || b.len() > 64 {
         return if a == b { 0 } else { usize::MAX / 4 };

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The threads that a recording is about, where the kernel gives what everybody does: what tracefs
-//! chooses by `set_event_pid` and `event-fork`, by the same rules.
+//! The threads selected for a recording, if the kernel returns the events of all threads: applies the
+//! rules of tracefs for `set_event_pid` and `event-fork`.
 
 use std::collections::HashSet;
 
 use lateralis_perfdata::tracepoint::{Format, Kind};
 
-/// Most threads that are remembered (PID_MAX_LIMIT of Linux).
+/// Maximum number of threads (PID_MAX_LIMIT of Linux).
 const THREADS_MAX: usize = 1 << 22;
 
-/// Where events of the scheduler say of whom else they tell, by the kernel's number of the event.
+/// Offset of the other thread in events of the scheduler, by the kernel's number of the event.
 #[derive(Debug, Clone, Default)]
 pub struct OtherThread(Vec<(u16, usize)>);
 
 impl OtherThread {
-    /// Notes an event. A switch counts for both threads, waking for who is woken as well
+    /// Adds an event. A switch counts for both threads, a wakeup for the woken thread as well
     /// [kernel/trace/trace_events.c, `event_filter_pid_sched_*`].
     pub(super) fn learn(&mut self, format: &Format) {
         let field = match (format.system.as_str(), format.name.as_str()) {
@@ -35,12 +35,12 @@ impl OtherThread {
     }
 }
 
-/// See the module's description.
+/// The selected threads.
 #[derive(Debug, Default)]
 pub struct Chosen {
     threads: HashSet<u32>,
-    /// Chosen since the last turn, and since the one before: what is looked at meanwhile may tell
-    /// how they were made, by somebody who is not chosen.
+    /// Threads selected since the last turn, and since the one before: events processed meanwhile may
+    /// include their creation by a thread that is not selected.
     fresh: [HashSet<u32>; 2],
     others: OtherThread,
 }
@@ -50,7 +50,7 @@ impl Chosen {
         Chosen { others, ..Chosen::default() }
     }
 
-    /// Chooses a thread.
+    /// Selects a thread.
     pub fn add(&mut self, tid: u32) {
         self.insert(tid);
         self.fresh[0].insert(tid);
@@ -62,19 +62,19 @@ impl Chosen {
         }
     }
 
-    /// All that had been read before the last turn has been looked at.
+    /// All events read before the last turn have been processed.
     pub(super) fn turned(&mut self) {
         self.fresh[1] = std::mem::take(&mut self.fresh[0]);
     }
 
-    /// A thread was made: it is chosen if its maker is.
+    /// A thread was created: it is selected if its creator is.
     pub(super) fn made(&mut self, by: u32, tid: u32) {
         if self.threads.contains(&by) {
             self.insert(tid);
         }
     }
 
-    /// A thread was made by somebody else: its number means nobody who was chosen.
+    /// A thread was created by an unselected thread: its id no longer denotes a selected one.
     pub(super) fn forget(&mut self, by: u32, tid: u32) {
         let is_fresh = self.fresh.iter().any(|fresh| fresh.contains(&tid));
         if !is_fresh && !self.threads.contains(&by) {
@@ -82,7 +82,7 @@ impl Chosen {
         }
     }
 
-    /// Whether a record is of a chosen thread.
+    /// Whether a record belongs to a selected thread.
     #[inline]
     pub(super) fn wants(&self, id: u16, tid: Option<u32>, record: &[u8]) -> bool {
         tid.is_some_and(|tid| self.threads.contains(&tid))

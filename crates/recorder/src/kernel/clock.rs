@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From the kernel's trace clock to the clock of the recording.
+//! Converts the kernel's trace clock to the clock of the recording.
 
-/// How the two clocks hang together.
+/// The relation of the two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockRelation {
-    /// They are one clock.
+    /// They are the same clock.
     Same,
-    /// The kernel's counts nanoseconds of `CLOCK_MONOTONIC`: at `ns` the recording's clock stood
-    /// at `ticks`, and it makes `hz` ticks a second.
+    /// The kernel's clock counts nanoseconds of `CLOCK_MONOTONIC`: at `ns` the recording's clock was
+    /// at `ticks`, with `hz` ticks per second.
     Monotonic {
         /// Nanoseconds of the kernel's clock.
         ns: u64,
         /// The recording's clock at that moment.
         ticks: u64,
-        /// Ticks a second.
+        /// Ticks per second.
         hz: u64,
     },
 }
 
 impl ClockRelation {
-    /// The recording's clock at `time` of the kernel's.
+    /// The recording's clock at the kernel's `time`.
     #[inline]
     pub fn ticks(&self, time: u64) -> u64 {
         match *self {

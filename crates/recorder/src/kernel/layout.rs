@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From the kernel's descriptions of its events to schemas, and to the copies that make a record
-//! of ours out of one of the kernel's.
+//! Converts the kernel's descriptions of its events to schemas, and to the copies that convert a record
+//! of the kernel to one of the recording.
 
 mod names;
 mod plan;
@@ -29,28 +29,28 @@ const STACKS: &str = "perf";
 pub struct KernelFormat {
     /// `sched`.
     pub system: String,
-    /// The file.
+    /// Content of the file.
     pub text: String,
-    /// What stands behind the fields in the schema: ` begin NAME`, or nothing.
+    /// Clause after the fields in the schema: ` begin NAME`, or empty.
     pub clause: String,
 }
 
-/// What is known of the events of a recording.
+/// Schemas and plans of the kernel events of a recording.
 #[derive(Debug, Default)]
 pub struct KernelEvents {
     /// One schema for each system, with ids.
     pub schemas: Vec<RegisteredSchema>,
-    /// By the kernel's number.
+    /// Plans by the kernel's number of the event.
     pub plans: Vec<Option<Box<EventPlan>>>,
-    /// How new tasks are told.
+    /// Plan of the event that reports new tasks.
     pub new_task: Option<NewTaskPlan>,
-    /// Of whom else events tell.
+    /// Offsets of the other thread in events that concern two.
     pub others: OtherThread,
-    /// What could not be described, a sentence each.
+    /// Events that could not be described, one sentence each.
     pub problems: Vec<String>,
 }
 
-/// An event as it will stand in a schema.
+/// An event with its definition in the schema.
 struct Described {
     format: Format,
     name: String,
@@ -61,17 +61,17 @@ struct Described {
 impl KernelEvents {
     /// Describes events.
     ///
-    /// Errors: an event that has no description that can be read is left out, with a problem.
+    /// Errors: an event without a readable description is left out, with a problem.
     /// Cost: some microseconds an event.
     pub fn new(formats: &[KernelFormat]) -> KernelEvents {
         KernelEvents::described(formats, None)
     }
 
-    /// Describes events that have a call stack: `fields` behind their own. Here they mean a place in a
-    /// program, and none of what readers know of the kernel's events, so that they have other names:
-    /// `perf:at_sched_switch`.
+    /// Describes events with a call stack: `fields` are appended to their own. These events represent a
+    /// position in a program, without the meaning that readers give to the kernel's events, so they have
+    /// other names: `perf:at_sched_switch`.
     ///
-    /// Errors, cost: as of [`KernelEvents::new`].
+    /// Errors, cost: like [`KernelEvents::new`].
     pub fn with_stacks(formats: &[KernelFormat], fields: &[&str]) -> KernelEvents {
         KernelEvents::described(formats, Some(fields))
     }
@@ -141,7 +141,7 @@ impl KernelEvents {
         events
     }
 
-    /// A schema with those of the events that can stand in one.
+    /// Compiles a schema from those of the events that are valid in one.
     fn compile(
         &mut self,
         subsystem: &str,
@@ -150,7 +150,7 @@ impl KernelEvents {
         if let Some(schema) = schema(subsystem, list.iter().map(|one| one.definition.as_str())) {
             return (Some(schema), list);
         }
-        // One of them cannot: which?
+        // At least one of them is invalid: find out which.
         let (good, bad): (Vec<_>, Vec<_>) = list
             .into_iter()
             .partition(|one| schema(subsystem, [one.definition.as_str()]).is_some());
@@ -177,7 +177,7 @@ fn describe(
     (stack, clause): (&[&str], &str),
 ) -> Described {
     let mut names = Names::default();
-    // Those of stacks are found by their names.
+    // The stack fields are found by their names.
     for field in stack {
         names.unique(field.split(':').next().unwrap_or_default());
     }
@@ -213,10 +213,10 @@ mod tests {
             "schema kernel_sched;",
             "event sched_switch (prev_comm: string, prev_pid: i32, prev_prio: i32, \
              prev_state: i64 @hex, next_comm: string, next_pid: i32, next_prio: i32)",
-            // The flags say whether it happens in an interrupt.
+            // The flags include whether it happened in an interrupt.
             "event sched_waking (comm: string, pid: i32, prio: i32, target_cpu: i32, \
              common_flags: u8 @hex)",
-            // The number of the call is in the name, registers have the width of their types.
+            // The number of the call is in the name; registers have the width of their types.
             "event sys_enter_openat (dfd: i32, filename: u64 @hex, flags: i32, mode: u32)",
             "event sys_exit_openat (ret: i64)",
             "event softirq_entry (vec: enum : u32 { HI = 0, TIMER = 1, NET_TX = 2, NET_RX = 3, \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Records in the buffers of `perf_event_open`: samples of tracepoints with their raw bytes, and
-//! losses. Bytes in, values out; nothing of it is believed.
+//! losses. Pure: bytes in, values out; the bytes are not trusted.
 
 /// Types of records [perf_event_open(2), "struct perf_event_header"].
 const RECORD_LOST: u32 = 2;
@@ -9,14 +9,14 @@ const RECORD_LOST_SAMPLES: u32 = 13;
 /// Type, misc, size.
 const HEADER_BYTES: usize = 8;
 
-/// What a record says. Samples must have been asked for with time and raw bytes, in this order.
+/// A decoded record. Samples must contain time and raw bytes, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
     /// An event: its time, and the bytes that its format describes.
     Event(u64, &'a [u8]),
-    /// So many events found no room before this time, where it is told.
+    /// Number of events lost before this time, if the record contains it.
     Lost(u64, Option<u64>),
-    /// A sample that is shorter than it says.
+    /// A sample that is shorter than its size fields.
     Cut,
 }
 
@@ -36,11 +36,11 @@ fn sample(record: &[u8]) -> Option<Found<'_>> {
 }
 
 fn lost(record: &[u8], at: usize) -> Option<Found<'_>> {
-    // Behind it stands what every record that is no sample ends with: the time alone.
+    // It is followed by the trailer of every record other than samples: only the time.
     Some(Found::Lost(word(record, at)?, word(record, at + 8)))
 }
 
-/// Goes through whole records. Where that must end because a size cannot be right: the place.
+/// Visits complete records. Returns the offset at which an invalid size ended the iteration, if any.
 #[inline]
 pub fn records<'a>(bytes: &'a [u8], mut see: impl FnMut(Found<'a>)) -> Option<usize> {
     let mut at = 0;
@@ -71,14 +71,14 @@ pub(crate) fn record(kind: u32, body: &[u8]) -> Vec<u8> {
     record
 }
 
-/// An event as the kernel writes it.
+/// An event in the kernel's format.
 #[cfg(test)]
 pub(crate) fn event(time: u64, raw: &[u8]) -> Vec<u8> {
     let length = (raw.len() as u32).to_ne_bytes();
     record(RECORD_SAMPLE, &[&time.to_ne_bytes()[..], &length, raw].concat())
 }
 
-/// A loss as the kernel writes it.
+/// A loss in the kernel's format.
 #[cfg(test)]
 pub(crate) fn loss(count: u64, time: u64) -> Vec<u8> {
     record(RECORD_LOST, &[7u64, count, time].map(u64::to_ne_bytes).concat())
@@ -125,7 +125,7 @@ mod tests {
             assert_eq!(records(&bytes, |_| panic!()), Some(end));
         }
         assert_eq!(records(&event(5, b"abc")[..7], |_| panic!()), Some(0));
-        // Whatever they are, bytes end.
+        // Arbitrary bytes must not cause an endless loop.
         let mut seed = 1u32;
         for _ in 0..2000 {
             let bytes: Vec<u8> = (0..200)

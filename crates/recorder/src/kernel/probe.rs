@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Probes on programs that nobody prepared: functions by the names that their symbols have, and
-//! the points that their authors marked (USDT). What was asked for and the bytes of the program come
-//! in, definitions for the kernel's `uprobe_events` come out; nothing here touches the system.
+//! Probes on uninstrumented programs: functions by their symbol names, and
+//! points marked by the program's author (USDT). Converts a request and the bytes of the program
+//! to definitions for the kernel's `uprobe_events`; nothing here makes system calls.
 //!
 //! ```text
-//! elf        where a function begins in the file, what points there are
-//! arguments  how the kernel fetches what a point tells
+//! elf        offsets of functions in the file, and the marked points
+//! arguments  how the kernel fetches the arguments of a point
 //! ```
 //!
 //! Sources: Documentation/trace/uprobetracer.rst of Linux.
@@ -19,23 +19,23 @@ use super::choice::distance;
 use super::layout::KernelFormat;
 pub use elf::{Arch, Function, Point, Program};
 
-/// Most places that one probe may have; a point that was inlined has one for each.
+/// Maximum number of sites of one probe; a point that was inlined has one for each.
 const SITES_MAX: usize = 256;
-/// Names shown for a mistake.
+/// Maximum number of suggestions for an unknown name.
 const NEAR_MAX: usize = 3;
 
-/// What to record of a function.
+/// Which events of a function to record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moments {
-    /// Beginning and end: a span.
+    /// Entry and return: a span.
     Span,
-    /// That it is called.
+    /// Entry only.
     Entry,
-    /// That it returns.
+    /// Return only.
     Return,
 }
 
-/// What of a program.
+/// The probed item of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A function.
@@ -44,23 +44,23 @@ pub enum Target {
     Point(String, String),
 }
 
-/// A probe that was asked for.
+/// A requested probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
     /// As written.
     pub word: String,
     /// Path or name of a program or library.
     pub program: String,
-    /// What of it.
+    /// The probed item.
     pub target: Target,
 }
 
-/// Why there is no such probe.
+/// A probe that cannot be defined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeError {
     /// What is wrong.
     pub what: String,
-    /// As written, or the file.
+    /// The request as written, or the file.
     pub place: String,
     /// What to do.
     pub advice: String,
@@ -74,23 +74,23 @@ impl fmt::Display for ProbeError {
 
 impl std::error::Error for ProbeError {}
 
-/// An event that the kernel is to define, and what it will be in a schema.
+/// An event to be defined in the kernel, and its form in a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Where, with what to fetch: what stands behind the name in `uprobe_events`.
+    /// Addresses with fetch arguments: the part after the name in `uprobe_events`.
     pub places: Vec<String>,
     /// `p`, or `r` for a return.
     pub kind: char,
     /// Name in the schema.
     pub event: String,
-    /// ` begin NAME` or ` end NAME`, or nothing.
+    /// ` begin NAME` or ` end NAME`, or empty.
     pub clause: String,
 }
 
 impl Wish {
-    /// Reads `PROGRAM:FUNCTION`, with `%entry` or `%return` behind it, or `PROGRAM:PROVIDER:NAME`.
+    /// Parses `PROGRAM:FUNCTION`, optionally followed by `%entry` or `%return`, or `PROGRAM:PROVIDER:NAME`.
     ///
-    /// Errors: it is none of these.
+    /// Errors: any other form.
     pub fn parse(word: &str) -> Result<Wish, ProbeError> {
         let error = |what: &str| ProbeError {
             what: what.to_owned(),
@@ -118,9 +118,9 @@ impl Wish {
         Ok(Wish { word: word.to_owned(), program: parts[0].to_owned(), target })
     }
 
-    /// Finds it in a program whose file is `path`.
+    /// Finds the probed item in a program whose file is `path`.
     ///
-    /// Errors: the program has no such function or point; names that are like it are told.
+    /// Errors: the program has no such function or point; the error lists similar names.
     pub fn find(&self, program: &Program, path: &str) -> Result<Vec<Definition>, ProbeError> {
         match &self.target {
             Target::Function(name, moments) => self.function(program, path, name, *moments),
@@ -196,7 +196,7 @@ impl Wish {
         Ok(vec![Definition { places, kind: 'p', event, clause: String::new() }])
     }
 
-    /// That there is no such name, with those that are like it.
+    /// Error for an unknown name, with similar ones.
     fn missing<'a>(
         &self,
         what: &str,
@@ -227,7 +227,7 @@ impl Wish {
 }
 
 impl Definition {
-    /// The kernel's description of the event under the names that it has in a schema; `system` is
+    /// The kernel's description of the event with the names of the schema; `system` is
     /// the program's name.
     pub fn format(&self, system: &str, text: &str) -> KernelFormat {
         let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
@@ -245,7 +245,7 @@ impl Definition {
     }
 }
 
-/// What the events of a program are called after: `libc` of `/lib/libc.so.6`.
+/// Name of the subsystem for a program's events: `libc` for `/lib/libc.so.6`.
 pub fn system_name(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.split_once(".so").map_or(name, |(name, _)| name)

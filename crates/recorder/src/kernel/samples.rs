@@ -10,7 +10,7 @@ pub(crate) const SYS_ENTER_OPENAT: &str =
     include_str!("../../tests/kernel/sys_enter_openat.format");
 const SYS_EXIT_OPENAT: &str = include_str!("../../tests/kernel/sys_exit_openat.format");
 const SOFTIRQ_ENTRY: &str = include_str!("../../tests/kernel/softirq_entry.format");
-/// What no event of the kernel has all together.
+/// A combination of fields that no event of the kernel has.
 const ODD: &str = include_str!("../../tests/kernel/odd.format");
 
 pub(crate) fn formats() -> Vec<KernelFormat> {
@@ -30,7 +30,7 @@ pub(crate) fn format(system: &str, text: &str) -> KernelFormat {
     KernelFormat { system: system.to_owned(), text: text.to_owned(), clause: String::new() }
 }
 
-/// The fields that all records begin with.
+/// The common fields of all records.
 pub(crate) fn common(id: u16, tid: u32) -> Vec<u8> {
     let mut record = id.to_ne_bytes().to_vec();
     record.extend([0, 0]);
@@ -61,7 +61,7 @@ pub(crate) fn switch(from: u32, to: u32) -> Vec<u8> {
     record
 }
 
-/// Made with these flags, by thread 5 of thread 6.
+/// A waking record with these flags, by thread 5 for thread 6.
 pub(crate) fn waking(flags: u8) -> Vec<u8> {
     let mut record = common(375, 5);
     record[2] = flags;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Samples of call stacks in the buffers of `perf_event_open`, and what they need to be read: which
-//! file was mapped where, and names of threads. Bytes in, records out; nothing of them is believed.
+//! Samples of call stacks in the buffers of `perf_event_open`, and the data needed to interpret them:
+//! mapped files, and names of threads. Pure: bytes in, records out; the bytes are not trusted.
 //!
-//! Events and fields are those that readers give a file of perf (`crates/perfdata`), so functions and
-//! paths of calls come from both in the same way. The schema language has no structures: registers
-//! and their mask are fields of their own here.
+//! Events and fields are those that readers use for a file of perf (`crates/perfdata`), so functions and
+//! call paths are derived from both in the same way. The schema language has no structures: registers
+//! and their mask are separate fields here.
 
 mod known;
 mod record;
@@ -28,10 +28,10 @@ use super::layout::{EventPlan, KernelEvents};
 use crate::classes::RegisteredSchema;
 use crate::source::{Introductions, Sink, Thread};
 
-/// What the kernel says instead of the number of a thread that ended, or is not visible from here.
+/// The kernel's value for the id of a thread that has ended, or is not visible from this namespace.
 const NOBODY: u32 = u32::MAX;
 
-/// Events by their places in the schema.
+/// Indices of the events in the schema.
 mod event {
     pub(super) const SAMPLE: u16 = 0;
     pub(super) const MMAP2: u16 = 1;
@@ -46,17 +46,17 @@ mod event {
     pub(super) const SWITCH: u16 = 10;
 }
 
-/// What decides when a sample is taken.
+/// The counter that triggers samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
-    /// Cycles of the processor, where it can count them.
+    /// Cycles of the processor, if it can count them.
     Cycles,
     /// A timer of each CPU while the program runs on it.
     CpuClock,
 }
 
 impl Counter {
-    /// The name of its event, as perf has it but for what is no letter.
+    /// The name of its event, as in perf except for characters that are not letters.
     pub fn name(self) -> &'static str {
         match self {
             Counter::Cycles => "cycles",
@@ -65,15 +65,15 @@ impl Counter {
     }
 }
 
-/// Gives the build id of a file that a process has mapped.
+/// Returns the build id of a file that a process has mapped.
 pub type FindBuildId<'a> = dyn FnMut(u32, &MappedFile) -> Vec<u8> + 'a;
 
-/// What is known of processes that were there before the recording.
+/// State of processes that existed before the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     /// A thread has this name.
     Name(Thread, Vec<u8>),
-    /// A process and who made it.
+    /// A process and its parent.
     Parent(u32, u32),
     /// A file is mapped in a process.
     Mapped(u32, MappedFile),
@@ -81,50 +81,50 @@ pub enum Known {
     BuildId(Vec<u8>, Vec<u8>),
 }
 
-/// What was found in the buffer of a CPU.
+/// Counts of the records in the buffer of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleSums {
     /// Samples that are in the recording.
     pub samples: u64,
-    /// Samples that were taken while it was stopped, and left out.
+    /// Samples dropped because recording was stopped when they were taken.
     pub stopped: u64,
     /// Records about mappings, threads and names.
     pub others: u64,
-    /// Lost, as records say.
+    /// Lost records, as reported by the kernel.
     pub missed: u64,
-    /// Records that are shorter than they say.
+    /// Truncated records.
     pub unreadable: u64,
-    /// Times that samples were taken less often, because they cost too much.
+    /// Number of times that the kernel throttled sampling.
     pub throttled: u64,
 }
 
-/// What records hold.
+/// Contents of the records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SampleLayout {
-    /// Registers of the program in each sample, which then has its stack as well.
+    /// Mask of the program's registers in each sample, which then contains its stack as well.
     pub registers: Option<u64>,
-    /// Where threads leave a processor, and who runs: all records then say of which event they are.
+    /// Samples where threads leave a CPU, and context switches: all records then contain their event's id.
     pub has_switches: bool,
 }
 
-/// See the module's description.
+/// Converts samples to records.
 #[derive(Debug)]
 pub struct StackSamples {
     registered: Vec<RegisteredSchema>,
     base_id: u16,
-    /// Events of the kernel at which stacks are taken, by the kernel's number. If there are any, all
-    /// samples have raw bytes.
+    /// Events of the kernel at which stacks are sampled, by the kernel's number. If there are any, all
+    /// samples contain raw bytes.
     events: Vec<Option<Box<EventPlan>>>,
     layout: SampleLayout,
-    /// Which events take samples where threads leave a processor.
+    /// Ids of the events that sample where threads leave a CPU.
     of_switches: HashSet<u64>,
     known: Shared,
-    /// Times in which samples are not wanted; the last one may be open.
+    /// Intervals without samples; the last one may be open.
     stopped: Vec<(u64, Option<u64>)>,
     sums: Vec<SampleSums>,
 }
 
-/// Fields of a call stack, with or without the memory that it is found in.
+/// Fields of a call stack, with or without the stack memory from which it is unwound.
 pub fn stack_fields(has_memory: bool) -> &'static [&'static str] {
     const ALL: [&str; 5] = [
         "callchain: [u64] @hex",
@@ -136,7 +136,7 @@ pub fn stack_fields(has_memory: bool) -> &'static [&'static str] {
     if has_memory { &ALL } else { &ALL[..1] }
 }
 
-/// The schema, for samples of this counter.
+/// The schema for samples of this counter.
 fn schema(counter: Counter, layout: SampleLayout) -> Option<Schema> {
     let stack = stack_fields(layout.registers.is_some()).join(", ");
     let place = "cpu_mode: enum : u8 { unknown, kernel, user, hypervisor,
@@ -177,8 +177,8 @@ fn somebody(pid: u32, tid: u32) -> Option<Thread> {
 }
 
 impl StackSamples {
-    /// For `streams` buffers; `events` are the kernel's at which stacks are taken as well
-    /// ([`stack_fields`]). `None`: no number is left for the schema.
+    /// Creates the converter for `streams` buffers; `events` are the kernel events at which stacks are also
+    /// sampled ([`stack_fields`]). `None`: the schema has no id left.
     pub fn new(
         counter: Counter,
         layout: SampleLayout,
@@ -205,27 +205,27 @@ impl StackSamples {
         })
     }
 
-    /// Samples with this number are of a thread that leaves a processor.
+    /// Samples with this id are of a thread that leaves a CPU.
     pub fn switches_have(&mut self, id: u64) {
         self.of_switches.insert(id);
     }
 
-    /// What the records mean.
+    /// The schemas of the records.
     pub fn schemas(&self) -> &[RegisteredSchema] {
         &self.registered
     }
 
-    /// What is mapped, and names of threads, as they are whenever somebody asks.
+    /// Current mappings and names of threads, for the start of a recording.
     pub fn introductions(&self) -> Arc<dyn Introductions> {
         Arc::new(self.known.clone())
     }
 
-    /// What was found so far in the buffer of a stream.
+    /// Counts so far for the buffer of a stream.
     pub fn sums(&self, stream: usize) -> SampleSums {
         self.sums.get(stream).copied().unwrap_or_default()
     }
 
-    /// Samples from this time on are not wanted, or are again. What is mapped is always wanted.
+    /// Stops samples from this time on, or resumes them. Mappings are always recorded.
     pub fn stop(&mut self, is_stopped: bool, now: u64) {
         match (self.stopped.last_mut(), is_stopped) {
             (Some((_, end @ None)), false) => *end = Some(now),
@@ -235,7 +235,7 @@ impl StackSamples {
         }
     }
 
-    /// All buffers have been read until this time.
+    /// All buffers have been read up to this time.
     pub fn turned(&mut self, until: u64) {
         self.stopped.retain(|(_, end)| end.is_none_or(|end| end >= until));
     }
@@ -246,8 +246,8 @@ impl StackSamples {
         self.stopped.iter().any(is_in)
     }
 
-    /// Gives the whole records in `bytes`, which lay in the buffer of a stream, to that stream. `find` is
-    /// asked for the build id of each file that a process maps; it is empty where it is not known.
+    /// Converts the complete records in `bytes`, from the buffer of a stream, to that stream. `find` returns
+    /// the build id of each file that a process maps; it is empty if unknown.
     pub fn records(
         &mut self,
         stream: usize,
@@ -281,7 +281,7 @@ impl StackSamples {
         &mut self.sums[stream]
     }
 
-    /// One record; `None` if it is cut.
+    /// Converts one record; `None` if it is truncated.
     fn record(
         &mut self,
         stream: usize,
@@ -330,7 +330,7 @@ impl StackSamples {
                 if kind == RECORD_EXIT {
                     self.known.state().ended(thread);
                 } else {
-                    // Not held while the next line asks for it.
+                    // Not locked while the next line locks it.
                     let name = self.known.state().made(by, thread);
                     if let Some(name) = name {
                         self.introduce(stream, at.0, thread, &name, sink);
@@ -363,14 +363,14 @@ impl StackSamples {
                 sink.lose(stream, LossCounts { full: missed, ..LossCounts::default() }, at.0);
                 return Some(());
             }
-            // Nothing else was asked for.
+            // No other records were requested.
             _ => return Some(()),
         }
         self.count(stream).others += 1;
         Some(())
     }
 
-    /// A sample; `None` if it is of an event that was not described.
+    /// Converts a sample; `None` if its event was not described.
     fn sample(
         &mut self,
         stream: usize,
@@ -449,7 +449,7 @@ impl StackSamples {
         sink.record(stream, (time, None), id, &mut fill);
     }
 
-    /// Notes what was there at a time, as if the kernel had told it then.
+    /// Records existing state at a time, as if the kernel had reported it then.
     pub fn know(&self, stream: usize, time: u64, known: Known, sink: &mut dyn Sink) {
         match known {
             Known::Name(thread, name) => {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the kernel counts for each CPU's buffer (`per_cpu/cpuN/stats`).
+//! The kernel's counters of each CPU's buffer (`per_cpu/cpuN/stats`).
 
 use lateralis_ring::LossCounts;
 
-/// Counts since the buffer was made or emptied.
+/// Counts since the buffer was created or cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuStats {
-    /// Events in the buffer, not read.
+    /// Unread events in the buffer.
     pub entries: u64,
     /// Events whose page was overwritten before it was read.
     pub overrun: u64,
-    /// Events that found the buffer wrapped onto one that was still being written.
+    /// Events dropped because the buffer had wrapped onto a page that was still being written.
     pub commit_overrun: u64,
-    /// Events that found no room, where pages are not overwritten.
+    /// Events dropped for lack of room, if pages are not overwritten.
     pub dropped: u64,
     /// Events that were read.
     pub read: u64,
 }
 
 impl CpuStats {
-    /// Reads the file's text; what is not there is 0.
+    /// Parses the file's text; missing values are 0.
     pub fn parse(text: &str) -> CpuStats {
         let mut stats = CpuStats::default();
         for line in text.lines() {
@@ -37,7 +37,7 @@ impl CpuStats {
         stats
     }
 
-    /// As losses of a stream: no room is `full`, nested too deep is `no_ring`.
+    /// Converts to losses of a stream: no room is `full`, nested too deep is `no_ring`.
     pub fn losses(&self) -> LossCounts {
         LossCounts {
             full: self.overrun.saturating_add(self.dropped),

@@ -1,55 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which process a thread belongs to. A record of the kernel says the number of the thread only;
-//! the process is known from `/proc` for those that are there, and from `task:task_newtask` for
-//! those that come.
+//! The process of each thread. A record of the kernel contains only the thread id;
+//! the process is known from `/proc` for existing threads, and from `task:task_newtask` for
+//! new ones.
 
 use std::collections::HashMap;
 
 use lateralis_perfdata::tracepoint::{Format, Kind};
 
-/// Threads that are remembered: more cannot run on one machine (PID_MAX_LIMIT of Linux).
+/// Maximum number of threads; a machine cannot have more (PID_MAX_LIMIT of Linux).
 const THREADS_MAX: usize = 1 << 22;
-/// The new task is a thread of the one that made it (include/uapi/linux/sched.h).
+/// The new task is a thread of its creator's process (include/uapi/linux/sched.h).
 const CLONE_THREAD: u64 = 0x0001_0000;
 
-/// See the module's description.
+/// Maps threads to processes.
 #[derive(Debug, Default)]
 pub struct Tasks {
     processes: HashMap<u32, u32>,
 }
 
 impl Tasks {
-    /// The process of a thread; `None` where nobody has told. The idle threads, all of number 0,
+    /// The process of a thread; `None` if unknown. The idle threads, which all have id 0,
     /// belong to process 0.
     #[inline]
     pub fn process(&self, tid: u32) -> Option<u32> {
         if tid == 0 { Some(0) } else { self.processes.get(&tid).copied() }
     }
 
-    /// Notes what is known of a thread.
+    /// Sets the process of a thread.
     pub fn learn(&mut self, tid: u32, pid: u32) {
         if self.processes.len() < THREADS_MAX || self.processes.contains_key(&tid) {
             self.processes.insert(tid, pid);
         }
     }
 
-    /// Notes a new task by what `task_newtask` says.
+    /// Adds a new task from `task_newtask`.
     pub fn made(&mut self, by: u32, task: NewTask) {
         let pid = if task.is_thread { self.process(by).unwrap_or(by) } else { task.tid };
         self.learn(task.tid, pid);
     }
 }
 
-/// A task that was made.
+/// A new task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewTask {
-    /// Its number.
+    /// Its thread id.
     pub tid: u32,
-    /// Whether it belongs to the process of its maker.
+    /// Whether it belongs to the process of its creator.
     pub is_thread: bool,
 }
 
-/// Where `task_newtask` says what.
+/// Offsets of the fields of `task_newtask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewTaskPlan {
     /// `common_type` of the event.
@@ -60,7 +60,7 @@ pub struct NewTaskPlan {
 }
 
 impl NewTaskPlan {
-    /// From the format of the event; `None` if that is another one.
+    /// From the format of the event; `None` for another event.
     pub fn new(format: &Format) -> Option<NewTaskPlan> {
         if (format.system.as_str(), format.name.as_str()) != ("task", "task_newtask") {
             return None;
@@ -75,7 +75,7 @@ impl NewTaskPlan {
         possible.then_some(NewTaskPlan { id: format.id, tid_at, flags_at, flags_bytes })
     }
 
-    /// Reads a record of the event; `None` if it is cut.
+    /// Reads a record of the event; `None` if it is truncated.
     pub fn read(&self, record: &[u8]) -> Option<NewTask> {
         let word = |at: usize| Some(u32::from_ne_bytes(*record.get(at..)?.first_chunk()?));
         let tid = word(self.tid_at)?;

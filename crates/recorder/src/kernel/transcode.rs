@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pages of the kernel's ring buffers become records, and what perf's buffers hold as well.
+//! Converts pages of the kernel's ring buffers, and the contents of perf's buffers, to records.
 //!
-//! The process of a thread that was made a moment ago may be told in the buffer of another CPU,
-//! in a page that has not been read yet. So pages wait for one turn: when a page is looked at, all
-//! buffers have been read at least once since the page was, and whatever happened before its
-//! records is here or was lost.
+//! The process of a newly created thread may be recorded in the buffer of another CPU,
+//! in a page that has not been read yet. So pages wait for one turn: when a page is converted, all
+//! buffers have been read at least once since the page was, and everything that happened before its
+//! records has been read or was lost.
 
 use lateralis_model::ByteOrder;
 use lateralis_perfdata::ftrace::{PageLayout, records};
@@ -17,18 +17,18 @@ use super::perf::{self, Found};
 use super::tasks::{NewTask, NewTaskPlan, Tasks};
 use crate::source::{Refused, Sink, Thread};
 
-/// What was found in the pages of a CPU.
+/// Counts of the records in the pages of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuSums {
-    /// Records that became records of ours.
+    /// Records converted.
     pub events: u64,
-    /// Events that were missing before pages, as these say.
+    /// Events missing before pages, as reported by them.
     pub missed: u64,
-    /// Records that are cut, or of an event that was not described.
+    /// Records that are truncated, or of an event that was not described.
     pub unreadable: u64,
-    /// Records of threads that were not chosen.
+    /// Records of threads that are not selected.
     pub others: u64,
-    /// Threads whose process nobody told; they were taken for processes.
+    /// Threads of unknown process, which were taken for processes.
     pub guessed: u64,
 }
 
@@ -38,13 +38,13 @@ struct Cpu {
     fresh: Vec<u8>,
     /// Pages read before.
     waiting: Vec<u8>,
-    /// The last page since the last turn was less than half full.
+    /// Whether the last page since the last turn was less than half full.
     was_short: bool,
     last: Option<Thread>,
     sums: CpuSums,
 }
 
-/// See the module's description.
+/// Converts buffers to records.
 #[derive(Debug)]
 pub struct Transcoder {
     framing: Framing,
@@ -52,35 +52,35 @@ pub struct Transcoder {
     new_task: Option<NewTaskPlan>,
     tasks: Tasks,
     cpus: Vec<Cpu>,
-    /// All pages that are here were searched for new tasks.
+    /// All pages present have been searched for new tasks.
     searched: bool,
-    /// Only what they do is kept; `None`: what everybody does.
+    /// The selected threads; `None` selects all.
     chosen: Option<Chosen>,
-    /// The only event that [`Transcoder::chosen`] is about, if the kernel chooses of the others.
+    /// The only event that [`Transcoder::chosen`] applies to, if the kernel selects threads for the others.
     chosen_event: Option<u16>,
     others: OtherThread,
 }
 
-/// How records lie in what is added.
+/// The framing of records in the input.
 #[derive(Debug, Clone, Copy)]
 enum Framing {
-    /// In pages of tracefs, of so many bytes.
+    /// In pages of tracefs, of this size in bytes.
     Pages(PageLayout, usize),
-    /// One behind the other, as in the buffers of perf.
+    /// Consecutive, as in the buffers of perf.
     Samples,
 }
 
-/// One after the other what is in the bytes of a buffer.
+/// An item in the bytes of a buffer.
 enum Step<'a> {
     Record(u64, &'a [u8]),
-    /// Events that were missing before this time, of the kernel's clock; 0: nobody says when.
+    /// Number of events missing before this time of the kernel's clock; 0 if the time is unknown.
     Missed(u64, u64),
     Cut,
     Damage(String),
 }
 
 impl Framing {
-    /// Bytes in which damage ends.
+    /// Size of the unit to which damage is confined, in bytes.
     fn piece_bytes(self) -> usize {
         match self {
             Framing::Pages(_, bytes) => bytes,
@@ -88,15 +88,15 @@ impl Framing {
         }
     }
 
-    /// Goes through a piece.
+    /// Visits the items of a unit.
     #[inline]
     fn walk(self, piece: &[u8], mut see: impl FnMut(Step<'_>)) {
         match self {
             Framing::Pages(layout, _) => {
-                // What is missing was before the first record.
+                // The missing events were before the first record.
                 let head = records(piece, layout, |_, _, _| false);
                 if let Some(missed) = head.missed {
-                    // A page with no room for the number leaves it to the counts at the end.
+                    // A page without room for the number leaves it to the counts at the end.
                     see(Step::Missed(missed.unwrap_or(0), head.begin));
                 }
                 let end = records(piece, layout, |time, record, _| {
@@ -128,7 +128,7 @@ fn native() -> ByteOrder {
 }
 
 impl Transcoder {
-    /// For `cpus` buffers with pages of `page_bytes`, laid out as `events/header_page` says.
+    /// For `cpus` buffers with pages of `page_bytes`, with the layout of `events/header_page`.
     pub fn new(
         events: &mut KernelEvents,
         header_page: &str,
@@ -159,32 +159,32 @@ impl Transcoder {
         }
     }
 
-    /// From here on only chosen threads count, and those they make. Nobody is chosen yet.
+    /// From now on only selected threads count, and threads they create. None is selected yet.
     pub fn choose(&mut self) -> &mut Chosen {
         let others = &mut self.others;
         self.chosen.get_or_insert_with(|| Chosen::new(std::mem::take(others)))
     }
 
-    /// The same of one event by its number, where the kernel chooses of all others.
+    /// Like `choose` for a single event, by its number, if the kernel selects threads for all others.
     pub fn choose_of(&mut self, event: u16) -> &mut Chosen {
         self.chosen_event = Some(event);
         self.choose()
     }
 
-    /// Who belongs to which process.
+    /// The process of each thread.
     pub fn tasks(&mut self) -> &mut Tasks {
         &mut self.tasks
     }
 
-    /// What was found so far in the pages of a CPU.
+    /// Counts so far for the pages of a CPU.
     pub fn sums(&self, cpu: usize) -> CpuSums {
         self.cpus[cpu].sums
     }
 
-    /// Takes over a page of a CPU's buffer; whether there may be more behind it. One that is less
-    /// than half full was still being written to when it was read, or is the rest of one that was
-    /// at the last turn: behind two of them one after the other there is nothing. Of samples, whole
-    /// ones. Cost: a copy.
+    /// Adds a page of a CPU's buffer; returns whether more may follow. A page that is less
+    /// than half full was still being written when it was read, or is the rest of one that was
+    /// at the last turn: after two of them in succession the buffer is empty. Samples must be
+    /// complete. Cost: a copy.
     pub fn add(&mut self, cpu: usize, page: &[u8]) -> bool {
         let Cpu { fresh, was_short, .. } = &mut self.cpus[cpu];
         let Framing::Pages(layout, page_bytes) = self.framing else {
@@ -199,8 +199,8 @@ impl Transcoder {
         !(is_short && was_short)
     }
 
-    /// Gives the pages that were added before the last turn to the streams, of which there is
-    /// one for each CPU. `find` is asked for the process of a thread that no page tells of.
+    /// Converts the pages that were added before the last turn to the streams, one
+    /// for each CPU. `find` returns the process of a thread that no page contains.
     ///
     /// Cost: one pass over the pages.
     pub fn turn(
@@ -211,7 +211,7 @@ impl Transcoder {
     ) {
         self.searched = false;
         if self.chosen.is_some() {
-            // Who was made a moment ago, perhaps on another CPU, is chosen like its maker.
+            // A thread that was just created, perhaps on another CPU, is selected like its creator.
             self.search();
         }
         for cpu in 0..self.cpus.len() {
@@ -221,7 +221,7 @@ impl Transcoder {
             }
             pages.clear();
             let cpu = &mut self.cpus[cpu];
-            // Both buffers stay for the next turns.
+            // Both buffers are reused in the next turns.
             cpu.waiting = std::mem::replace(&mut cpu.fresh, pages);
             cpu.was_short = false;
         }
@@ -308,7 +308,7 @@ impl Transcoder {
         self.cpus[cpu].sums.events += 1;
         if let Some((task, by)) = new_task {
             self.tasks.made(by, task);
-            // The number may be one that is used again.
+            // The id may have been reused.
             for cpu in &mut self.cpus {
                 cpu.last = cpu.last.filter(|last| last.tid != task.tid);
             }
@@ -336,7 +336,7 @@ impl Transcoder {
         thread
     }
 
-    /// Looks for new tasks in all pages that are here.
+    /// Searches all pages present for new tasks.
     fn search(&mut self) {
         let Some(new_task) = self.new_task else { return };
         let Some(Some(plan)) = self.plans.get(usize::from(new_task.id)) else { return };

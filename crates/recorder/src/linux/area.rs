@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One area while it is recorded: its mapping, schemas and rings.
+//! One area during recording: its mapping, schemas and rings.
 //!
 //! ```text
-//! schemas ─ those that come later      sifting ─ what of it is recorded, and where it goes
+//! schemas ─ schemas registered later   sifting ─ what is recorded, and where it is written
 //! tending ─ what programs do not ask the kernel for          growth ─ memory for rings
 //! ```
 
@@ -40,32 +40,32 @@ use crate::sieve::{Sieve, SiftPlace};
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext, Sealed};
 use crate::walk::RecordPlan;
 
-/// One ring of an area and the file it goes to.
+/// One ring of an area and the file for its packets.
 pub(super) struct Ring {
     pub(super) reader: RingReader,
     pub(super) stream: RingStream,
     pub(super) target: StreamTarget,
     sifted: SiftPlace,
-    /// Reads ahead of `reader` where the names of threads decide, and how far it is.
+    /// A second reader, ahead of `reader`, and its position; only if the names of threads matter.
     ahead: Option<(RingReader, u64)>,
     damage_noted: bool,
 }
 
-/// What a look at the rings found.
+/// Result of draining the rings.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Drained {
     /// Bytes of records.
     pub(super) bytes: u64,
-    /// Greatest part of a ring's memory that had to be read, 0 to 1: 1 is a full ring.
+    /// Largest fraction of a ring's memory that had to be read, 0 to 1: 1 is a full ring.
     pub(super) fill: f64,
-    /// A program was found a moment ago, and its rings may soon need more memory.
+    /// A program was found recently, and its rings may soon need more memory.
     pub(super) is_young: bool,
 }
 
-/// See the module's description.
+/// A recorded area.
 pub(super) struct LiveArea {
     pub(super) path: PathBuf,
-    /// Whose memory `mapping` is; none where the area is no file of its own.
+    /// The mapped file; `None` if the area is not a file of its own.
     pub(super) file: Option<AreaFile>,
     pub(super) mapping: Mapping,
     pub(super) header: AreaHeader,
@@ -80,29 +80,29 @@ pub(super) struct LiveArea {
     covered_ids: u32,
     no_ring_baseline: u64,
     pub(super) lost_no_ring: u64,
-    /// Which events are recorded only if their fields say so.
+    /// Events that are recorded only if their fields match.
     pub(super) filters: AreaFilters,
-    /// What is left out when its rings are read.
+    /// Drops records when the rings are read.
     pub(super) sieve: Sieve,
-    /// When to ask again for the names of its threads.
+    /// When to read the names of its threads again.
     names_due: Instant,
-    /// When to ask again which threads are gone.
+    /// When to check again which owners of rings have ended.
     owners_due: Instant,
-    /// The writer of its policy, if it has one of its own.
+    /// The writer of its policy, if the policy has one of its own.
     pub(super) writer: Option<usize>,
-    /// Patterns for schemas that are found later; none where the program applies them itself.
+    /// Patterns for schemas found later; `None` if the program applies them itself.
     late_patterns: Option<Patterns>,
-    /// What was enabled when the area was paused.
+    /// Patterns that were enabled when the area was paused.
     paused: Option<Patterns>,
-    /// Which events were on, but in gaps that are reported as such.
+    /// Events that were enabled, except in reported gaps.
     pub(super) enabled: Enabled,
-    /// Whether it is such a gap now: events are on only because conditions look at them.
+    /// Whether this is such a gap: events are enabled only for conditions.
     pub(super) is_gap: bool,
     growth: Growth,
 }
 
 impl LiveArea {
-    /// Begins to read an area whose rings are there.
+    /// Starts reading an area with rings.
     pub(super) fn new(
         recording: &mut Recording,
         path: &Path,
@@ -123,15 +123,15 @@ impl LiveArea {
         for ring in 0..geometry.ring_count() {
             let made = RingReader::new(&view, geometry, ring, policy, mode)
                 .and_then(|reader| Ok((reader.losses(&view)?, reader)));
-            // The geometry was checked against this very view.
+            // The geometry was checked against this view.
             let Ok((losses, reader)) = made else { continue };
-            // A ring that nobody read yet has lost what it lost in this recording.
+            // If a ring was never read, all its losses belong to this recording.
             let first = reader.sequence() == reader.skipped_at_start();
             let baseline =
                 if first || policy == ReadPolicy::Observe { LossCounts::default() } else { losses };
             let mut stream = RingStream::new(ring, baseline, started_at);
             // Packets overwritten before the area was found are lost to this recording if it
-            // launched the program, and to whoever looks at a flight recorder.
+            // launched the program, and to any snapshot of a flight recorder.
             stream.skip_packets(match policy {
                 ReadPolicy::Consume if header.session != 0 => reader.skipped_at_start(),
                 ReadPolicy::Observe if mode == RingMode::Overwrite => reader.sequence(),
@@ -177,15 +177,15 @@ impl LiveArea {
         Ok(area)
     }
 
-    /// Begins to tell losses. `goes_on`: where a recorder was killed; what was lost since it last
-    /// wrote was told by nobody. Context: before the first packet.
+    /// Starts reporting losses. `goes_on`: continues after a recorder that was killed; losses since its last
+    /// write have not been reported. Context: before the first packet.
     pub(super) fn begin_telling(&mut self, goes_on: bool) {
         let view = self.mapping.view().with_swapped(self.header.swapped);
         for ring in &mut self.rings {
             if let Some(told) = ring.reader.losses_told(&view).filter(|_| goes_on) {
                 ring.stream.lost_before(told);
             }
-            // The rings were checked against this very view.
+            // The rings were checked against this view.
             let _ = ring.reader.begin_telling(&view, &ring.stream.lost_at_start());
         }
     }
@@ -200,7 +200,7 @@ impl LiveArea {
         ClockKind::from_word(header.clock_kind)
     }
 
-    /// Looks at its process table: who is new, who has ended.
+    /// Reads its process table for new and ended processes.
     pub(super) fn refresh_processes(&mut self) {
         let view = self.mapping.view().with_swapped(self.header.swapped);
         self.processes.refresh(&view, self.file.as_ref());
@@ -211,13 +211,13 @@ impl LiveArea {
         self.processes.look_for_namespaces(&view, self.file.as_ref());
     }
 
-    /// Who has it. Nobody: the kernel says so, and nobody will ever write into it. Unknown: no process that
-    /// is known.
+    /// Users of the area. `Nobody`: the kernel reports none, so it will never be written again. `Unknown`: no
+    /// known process.
     pub(super) fn users(&mut self) -> Users {
         self.processes.users(self.file.as_ref())
     }
 
-    /// The same, asked of the kernel whatever was known.
+    /// Like `users`, but always asks the kernel.
     pub(super) fn users_now(&self) -> Users {
         self.processes.users_now(self.file.as_ref())
     }
@@ -227,7 +227,7 @@ impl LiveArea {
         RingMode::from_word(word.unwrap_or(self.header.ring_mode))
     }
 
-    /// From here on the packets go to `unreadable/`.
+    /// From now on the packets go to `unreadable/`.
     fn give_up(&mut self, recording: &mut Recording, reason: &str) {
         recording.problem(format!(
             "Cannot describe the events of pid={}: {reason}; its packets are kept under unreadable/",
@@ -254,7 +254,7 @@ impl LiveArea {
         recording: &mut Recording,
         patterns: &Patterns,
     ) -> Result<(), Error> {
-        // What was on before this recording says nothing of it.
+        // Events enabled before this recording do not belong to it.
         if !self.enabled.is_empty() {
             self.note_enabled();
         }
@@ -274,7 +274,7 @@ impl LiveArea {
         Ok(())
     }
 
-    /// Makes patchable sites follow the enable bytes.
+    /// Updates patchable sites to match the enable bytes.
     pub(super) fn follow_sites(&self, recording: &mut Recording) {
         let Some(file) = &self.file else { return };
         for (pid, cause) in sites::follow(&self.view(), file).refused {
@@ -285,7 +285,7 @@ impl LiveArea {
         }
     }
 
-    /// Disables all events, and remembers what the program was asked to enable.
+    /// Disables all events, and remembers the enabled patterns.
     pub(super) fn pause(&mut self, recording: &mut Recording) {
         if self.paused.is_none() {
             let enabled = AreaHeader::read(&self.view()).map(|header| header.enable);
@@ -295,7 +295,7 @@ impl LiveArea {
         self.disable(recording);
     }
 
-    /// Enables what was enabled before [`LiveArea::pause`].
+    /// Enables the patterns that were enabled before [`LiveArea::pause`].
     pub(super) fn resume(&mut self, recording: &mut Recording) -> Result<(), Error> {
         match self.paused.take() {
             Some(patterns) => self.enable(recording, &patterns),
@@ -303,7 +303,7 @@ impl LiveArea {
         }
     }
 
-    /// Remembers by which patterns events are on now, if any are.
+    /// Remembers the patterns of currently enabled events, if any.
     pub(super) fn note_enabled(&mut self) {
         if self.is_gap {
             return;
@@ -323,7 +323,7 @@ impl LiveArea {
         self.follow_sites(recording);
     }
 
-    /// Reads all rings: closed packets, with `open_part` also what the open ones hold so far.
+    /// Reads all rings: closed packets, with `open_part` also the contents of open ones.
     pub(super) fn drain(&mut self, recording: &mut Recording, open_part: bool) -> Drained {
         let mode = self.mode();
         let mut drained = Drained::default();
@@ -358,7 +358,7 @@ impl LiveArea {
         open_part: bool,
     ) -> u64 {
         let mut bytes = 0;
-        // Enough for all packets there are; a writer that is faster gets its turn next time.
+        // Enough for all packets present; a faster writer continues in the next round.
         for _ in 0..self.geometry.packets_per_ring() + 2 {
             let mut buffer = std::mem::take(&mut recording.buffer);
             let view = self.mapping.view().with_swapped(self.header.swapped);
@@ -366,11 +366,11 @@ impl LiveArea {
             let poll = ring.reader.poll(&view, mode, open_part, &mut buffer[PREFIX_BYTES..]);
             let go_on = match poll {
                 Poll::Idle => false,
-                // Copied from pages that are no longer there: zeros, and not what was recorded.
+                // Copied from pages that no longer exist: zeros, not the recorded bytes.
                 Poll::Chunk(_) if self.mapping.was_cut() => false,
                 Poll::Chunk(chunk) => {
                     bytes += chunk.bytes;
-                    // Whatever wrote these records had its schema registered before.
+                    // The writer of these records registered its schema before.
                     if self.schemas_are_due() {
                         self.refresh_schemas(recording);
                     }
@@ -437,7 +437,7 @@ impl LiveArea {
         }
     }
 
-    /// Losses so far as the memory has them now, all rings and causes.
+    /// Current losses in the memory, of all rings and causes.
     pub(super) fn live_losses(&self) -> u64 {
         let view = self.view();
         let rings = self.rings.iter().map(|ring| {
@@ -452,8 +452,8 @@ impl LiveArea {
         lost.saturating_sub(self.no_ring_baseline)
     }
 
-    /// The last look: everything, also of open packets, and packets for losses that no other
-    /// packet told. Losses without a ring go with the first ring.
+    /// The last drain: everything, also of open packets, and packets for losses that no other
+    /// packet reported. Losses without a ring are added to the first ring.
     pub(super) fn drain_to_the_end(&mut self, recording: &mut Recording) {
         self.drain(recording, true);
         self.lost_no_ring = self.no_ring_losses();
@@ -465,7 +465,7 @@ impl LiveArea {
                 live.no_ring = live.no_ring.saturating_add(self.lost_no_ring);
             }
             let mut buffer = std::mem::take(&mut recording.buffer);
-            // A clock that does not run here has no now: the packet ends with the last one.
+            // A foreign clock has no current time: the packet ends with the last record.
             let now = Some(recording.now()).filter(|now| *now != u64::MAX).unwrap_or(0);
             let plan = (!self.unreadable).then_some(&self.plan);
             let context = context(recording, (&self.header, self.class_id, plan), mode, now);
@@ -479,8 +479,8 @@ impl LiveArea {
         self.rotate_files(recording);
     }
 
-    /// Adds to each file a packet that carries how many events were not written, for readers that
-    /// know nothing but packets. Where there is no room for it only the report has the number.
+    /// Appends to each file a packet with the number of events that were not written, for readers that
+    /// read only packets. If there is no room for it, only the report contains the number.
     fn count_not_written(&mut self, recording: &mut Recording, mode: RingMode) {
         let now = Some(recording.now()).filter(|now| *now != u64::MAX).unwrap_or(0);
         let plan = (!self.unreadable).then_some(&self.plan);
@@ -500,7 +500,7 @@ fn stream_name(header: &AreaHeader, kind: RingKind, ring: u32) -> String {
     }
 }
 
-/// What packets of an area have in common: its header, stream class and layouts.
+/// Common data of the packets of an area: its header, stream class and layouts.
 fn context<'a>(
     recording: &Recording,
     (header, stream_id, plan): (&AreaHeader, u32, Option<&'a RecordPlan>),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The file of an area: which it is, whose it is, and whether anybody still uses it.
+//! The file of an area: its identity, owner, and users.
 //!
-//! Whether an area is in use is asked of the kernel, about the file, never by the numbers of
-//! processes in it: those are hostile bytes, mean another process in another PID namespace, and are
-//! used again. A mapping keeps its file open as long as the process has it, however many
+//! Whether an area is in use is determined by the kernel's view of the file, never by the process
+//! ids in it: those are untrusted, have another meaning in another PID namespace, and are
+//! reused. A mapping keeps its file open as long as the process has it, however many
 //! descriptors it closes, and the kernel drops it when the process ends or executes another program.
 
 use std::fs::File;
@@ -16,14 +16,14 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use super::mapping::open_area;
 
-/// File system of shared memory (include/uapi/linux/magic.h): there stat(2) and /proc/PID/maps name
-/// a device alike, which others do not (btrfs, overlay).
+/// File system of shared memory (include/uapi/linux/magic.h): there stat(2) and /proc/PID/maps report
+/// the same device, unlike on others (btrfs, overlay).
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
-/// Which signal a lease sends (include/uapi/asm-generic/fcntl.h).
+/// Sets the signal of a lease (include/uapi/asm-generic/fcntl.h).
 const F_SETSIG: i32 = 10;
 
-/// A file as /proc/PID/maps names it.
+/// A file as identified in /proc/PID/maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileKey {
     pub(super) major: u32,
@@ -31,7 +31,7 @@ pub(super) struct FileKey {
     pub(super) inode: u64,
 }
 
-/// See the module's description.
+/// An open file of an area.
 #[derive(Debug)]
 pub(super) struct AreaFile {
     file: File,
@@ -39,20 +39,20 @@ pub(super) struct AreaFile {
     owner: u32,
 }
 
-/// Who has a file open or mapped.
+/// Users that have a file open or mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Users {
-    /// Somebody besides the descriptor that was asked with.
+    /// Users besides the descriptor used for the query.
     Others,
-    /// Nobody else, in no namespace.
+    /// No other user, in any namespace.
     Nobody,
-    /// The file system does not say.
+    /// The file system does not support the query.
     Unknown,
 }
 
 impl AreaFile {
-    /// Opens the file of an area as [`open_area`] does. Its mappings have to be made of this very
-    /// descriptor, or this process counts as another user.
+    /// Opens the file of an area like [`open_area`]. Its mappings must be made from this
+    /// descriptor, otherwise this process counts as another user.
     pub(super) fn open(path: &Path) -> io::Result<AreaFile> {
         let (file, metadata) = open_area(path)?;
         let is_tmpfs = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type == TMPFS_MAGIC);
@@ -71,30 +71,30 @@ impl AreaFile {
         &self.file
     }
 
-    /// How maps name it.
+    /// Its identity in maps.
     pub(super) fn key(&self) -> FileKey {
         self.key
     }
 
-    /// The user who made it, by the file system.
+    /// User id of its creator, from the file system.
     pub(super) fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory allocated.
     pub(super) fn allocated_bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |metadata| metadata.blocks() * 512)
     }
 
     /// Whether another process has it open or mapped now. Cost: three system calls.
     ///
-    /// A lease for writing is given only while nobody else has the file open [fcntl(2), F_SETLEASE],
-    /// and is given back at once. Somebody who opens it in between waits for that moment.
+    /// A lease for writing is granted only while no other process has the file open [fcntl(2), F_SETLEASE],
+    /// and is released at once. A process that opens it in between waits until then.
     pub(super) fn users(&self) -> Users {
         let raw = self.file.as_raw_fd();
         // SAFETY: commands with an integer on a descriptor that is open as long as `self`. SIGURG is
-        // ignored unless somebody handles it: SIGIO, which would be sent to this process if somebody
-        // opened the file meanwhile, ends it.
+        // ignored by default; SIGIO, which would be sent to this process if another one
+        // opened the file meanwhile, terminates it.
         let asked = unsafe {
             libc::fcntl(raw, F_SETSIG, libc::SIGURG);
             libc::fcntl(raw, libc::F_SETLEASE, libc::F_WRLCK)
@@ -117,7 +117,7 @@ impl AsFd for AreaFile {
     }
 }
 
-/// How this process's own maps name a file.
+/// Identity of a file in this process's own maps.
 fn key_by_mapping(file: &File) -> Option<FileKey> {
     const BYTES: usize = 4096;
     // SAFETY: a fresh address chosen by the kernel, without access.
@@ -126,7 +126,7 @@ fn key_by_mapping(file: &File) -> Option<FileKey> {
     }
     .ok()?;
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
-    // SAFETY: the mapping made above; nobody has its address.
+    // SAFETY: the mapping made above; its address is not used elsewhere.
     let _ = unsafe { rustix::mm::munmap(base, BYTES) };
     let start = base.addr() as u64;
     map_ranges(&maps).find(|range| range.start == start)?.file
@@ -169,7 +169,7 @@ fn map_range(line: &[u8]) -> Option<MapRange> {
     })
 }
 
-/// The ranges of a text of /proc/PID/maps.
+/// Parses the text of /proc/PID/maps.
 pub(super) fn map_ranges(maps: &[u8]) -> impl Iterator<Item = MapRange> + '_ {
     maps.split(|byte| *byte == b'\n').filter_map(map_range)
 }

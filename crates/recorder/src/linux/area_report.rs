@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an area that is done leaves in the report.
+//! The report of a finished area.
 
 use lateralis_ring::abi::header;
 use lateralis_ring::{Load, RingKind, RingMode, abi, schemas};
@@ -11,8 +11,8 @@ use crate::filter::Filter;
 use crate::report;
 
 impl LiveArea {
-    /// What it means that schemas or format strings found no place in the area's
-    /// tables. Events of such a schema or format string were never on, so nobody counted them.
+    /// Problem text for schemas or format strings that had no room in the area's
+    /// tables. Events of such a schema or format string were never enabled, so they were not counted.
     fn full_tables(&self, missing: u64) -> String {
         let view = self.view();
         let word = |offset| view.load_u64(offset, Load::Relaxed).unwrap_or(0);
@@ -34,7 +34,7 @@ impl LiveArea {
         )
     }
 
-    /// What the report says of it by now; which events were on, as far as [`LiveArea::note_enabled`] has
+    /// Its current report; enabled events are those that [`LiveArea::note_enabled`] has
     /// seen.
     pub(super) fn describe(&self) -> report::Area {
         let view = self.view();
@@ -69,7 +69,7 @@ impl LiveArea {
         }
     }
 
-    /// Hands the area's sums to the recording and unmaps it.
+    /// Adds the area's sums to the recording and unmaps it.
     pub(super) fn finish(mut self, recording: &mut Recording) {
         self.note_enabled();
         let mut area = self.describe();
@@ -100,10 +100,10 @@ impl LiveArea {
             let mut finished =
                 FinishedArea { area: Some(area), processes, ..FinishedArea::default() };
             if is_elsewhere && !unreadable {
-                // Its streams are those of the writer.
+                // Its streams belong to the writer.
                 return finished;
             }
-            // Made only where there is something to name: most programs that live for a moment write nothing.
+            // Created only when there is something to name: most short-lived programs record nothing.
             let mut names = None;
             for (index, ring) in rings.into_iter().enumerate() {
                 let place = (area_id.as_str(), index as u32);

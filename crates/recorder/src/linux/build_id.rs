@@ -15,15 +15,15 @@ use super::clocks;
 
 const TYPE_NOTE: u32 = 4;
 const NOTE_BUILD_ID: u32 = 3;
-/// Bytes of notes looked at; a build id is 36.
+/// Maximum bytes of notes read; a build id is 36.
 const NOTES_BYTES_MAX: u64 = 64 << 10;
-/// Read at once: in nearly every program it has the headers and the notes.
+/// First read: nearly every program has its headers and notes in it.
 const BEGINNING_BYTES: usize = 2048;
 
-/// Programs whose build ids are kept: what a script starts again and again.
+/// Number of programs whose build ids are cached, for scripts that start the same ones repeatedly.
 const READ_MAX: usize = 16;
 const SETTLED_S: i64 = 3;
-/// The latest first.
+/// Most recent first.
 static READ: Mutex<VecDeque<(Version, Option<String>)>> = Mutex::new(VecDeque::new());
 
 struct Elf {
@@ -39,7 +39,7 @@ impl Elf {
         if self.swapped {
             word[..width].reverse();
         }
-        // In memory order of this machine now; the unused bytes are zero.
+        // In this machine's byte order now; the unused bytes are zero.
         if cfg!(target_endian = "big") {
             word.rotate_right(8 - width);
         }
@@ -47,11 +47,11 @@ impl Elf {
     }
 }
 
-/// Reads the build id of a program as hexadecimal text; `None` if it has none or is no ELF file.
+/// Reads the build id of a program as hexadecimal text; `None` if it has none or is not an ELF file.
 ///
-/// The path may come from an area and name anything: it is opened only if it is a regular file that
-/// can be executed. Opening a device or a file of the kernel would have effects of its own, and a
-/// pipe would never be opened.
+/// The path may come from an area and name anything: it is opened only if it is a regular executable
+/// file. Opening a device or a file of the kernel could have side effects, and opening a
+/// pipe would block.
 pub(super) fn of_file(path: &Path) -> Option<String> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let place = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -72,7 +72,7 @@ pub(super) fn of_file(path: &Path) -> Option<String> {
     build_id
 }
 
-/// The content of a file that a build id was read of. Each write to the file
+/// Version of the content of a file whose build id was read. Each write to the file
 /// changes the time, and no system call sets it [inode(7), "ctime"].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
@@ -94,16 +94,16 @@ impl Version {
         }
     }
 
-    /// Whether a later change has another time: file systems count in steps of up to 2 s (FAT), and a clock
-    /// that was set back makes times of the future.
+    /// Whether a later change will have another time: file systems have a resolution of up to 2 s (FAT), and
+    /// if the clock was set back, times are in the future.
     fn is_settled(&self, now_ns: i64) -> bool {
         self.changed_s.saturating_add(SETTLED_S) < now_ns / 1_000_000_000
     }
 }
 
-/// The same, as bytes, of a file that a process has mapped, which need not be executable, if the path
-/// still names the file of this number. A file of layers has another number than what is mapped of it: it
-/// is the same if nothing was done to it since a time before it was mapped, in seconds of UTC.
+/// The build id as bytes, of a file that a process has mapped, which need not be executable, if the path
+/// still names the file of this inode. A file on overlayfs has another inode than its mapping: it
+/// is accepted if it was not changed since a time before it was mapped, in seconds of UTC.
 pub(super) fn of_mapped(path: &Path, inode: u64, since_s: i64) -> Option<Vec<u8>> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let place = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -115,7 +115,7 @@ pub(super) fn of_mapped(path: &Path, inode: u64, since_s: i64) -> Option<Vec<u8>
     bytes(&of_open(&File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?)?)
 }
 
-/// The same of notes as they lie in memory, in the byte order of this machine: those of the kernel are
+/// The build id in notes in memory, in the byte order of this machine: those of the kernel are
 /// `/sys/kernel/notes`.
 pub(super) fn of_notes(notes: &[u8]) -> Option<Vec<u8>> {
     let native = Elf { wide: size_of::<usize>() == 8, swapped: false };
@@ -127,8 +127,8 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     digits.map(|two| u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()).collect()
 }
 
-/// A file of which the beginning was read already. A recording of programs that live for a moment reads one
-/// of each: a dozen small reads were half of the system calls that it makes for such a program.
+/// A file whose beginning has been read already. A recording of short-lived programs reads one
+/// of each: a dozen small reads were half of the system calls for such a program.
 struct Beginning<'file> {
     file: &'file File,
     bytes: [u8; BEGINNING_BYTES],
@@ -159,7 +159,7 @@ impl Beginning<'_> {
     }
 }
 
-/// The same of a file that is open.
+/// The build id of an open file.
 pub(super) fn of_open(file: &File) -> Option<String> {
     let file = Beginning::of(file).ok()?;
     let mut header = [0; 64];

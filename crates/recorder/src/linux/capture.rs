@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Captured interfaces as a source of a recording.
 //!
-//! Each interface has a socket and a stream of its own, so a loss is known to be of its packets. All
-//! stamps are the kernel's, in CLOCK_REALTIME, and are placed on the recording's clock by readings
-//! of both; a network card's own stamps are in a clock that nothing here relates.
+//! Each interface has a socket and a stream of its own, so losses are attributed to it. All
+//! stamps are the kernel's, in CLOCK_REALTIME, and are converted to the recording's clock by readings
+//! of both; a network card's own stamps use a clock that is not related to it here.
 
 mod socket;
 
@@ -21,27 +21,27 @@ use crate::classes::RegisteredSchema;
 use crate::error::Error;
 use crate::source::{Sink, Source, SourceReport, StreamPlan, register};
 
-/// A packet of a recording must hold the longest packets of a loopback.
+/// A packet of a recording must hold the longest network packets of a loopback.
 const PACKET_BYTES: u64 = 128 << 10;
 /// Bytes of a record besides the data and the name, and of the packet around it.
 const AROUND_BYTES: u64 = 256;
-/// Longest time between two looks. Blocks are handed over after 10 ms, and wake the session.
+/// Maximum time between two polls. Blocks are handed over after 10 ms, and wake the session.
 const PERIOD: Duration = Duration::from_millis(50);
-/// At the end, the longest wait for what the kernel still holds.
+/// Maximum wait at the end for packets that the kernel still holds.
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
 struct Captured {
     interface: Interface,
-    /// None before it begins, and where it cannot.
+    /// `None` before it begins, and if it cannot.
     socket: Option<PacketSocket>,
     received: u64,
     dropped: u64,
     taken: u64,
-    /// Greatest bound of the error of a stamp.
+    /// Largest error bound of a stamp.
     error_ns: u64,
 }
 
-/// See the module's description.
+/// Captures packets of network interfaces.
 pub struct Capture {
     captured: Vec<Captured>,
     registered: Vec<RegisteredSchema>,
@@ -50,8 +50,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Will capture these interfaces; `any` stands for all there are. At most `snap_bytes` of a
-    /// packet are kept. `ring_bytes` is how much the kernel may hold for each interface.
+    /// Prepares to capture these interfaces; `any` selects all. At most `snap_bytes` of a
+    /// packet are kept. `ring_bytes` is the kernel's buffer for each interface.
     ///
     /// Errors: there is no such interface.
     pub fn new(names: &[String], snap_bytes: u64, ring_bytes: u64) -> Result<Capture, Error> {
@@ -106,7 +106,7 @@ impl Capture {
     }
 }
 
-/// In the order of their stamps: processors stamp for themselves, and come into the ring as they
+/// Sorts frames by stamp: CPUs stamp independently, and enter the ring in the order in which they
 /// get its lock.
 fn in_order(block: &[u8]) -> (Vec<Frame<'_>>, Option<String>) {
     let mut all = frames(block);
@@ -116,7 +116,7 @@ fn in_order(block: &[u8]) -> (Vec<Frame<'_>>, Option<String>) {
 }
 
 impl Captured {
-    /// Takes the blocks that are there; which part of the ring they were.
+    /// Reads the blocks present; returns their fraction of the ring.
     fn drain(
         &mut self,
         sink: &mut dyn Sink,
@@ -142,14 +142,14 @@ impl Captured {
             }
         };
         let mut blocks = 0;
-        // As many as there are; one that comes meanwhile waits for the next time.
+        // At most all blocks of the ring; one that arrives meanwhile waits for the next round.
         while blocks < socket.blocks() && socket.take(&mut look) {
             blocks += 1;
         }
         blocks as f64 / socket.blocks() as f64
     }
 
-    /// Asks the kernel what it counted, and tells what it dropped.
+    /// Reads the kernel's counters, and reports drops.
     fn count(&mut self, sink: &mut dyn Sink, stream: usize) {
         let Some(socket) = &self.socket else { return };
         let counted = match socket.counted() {
@@ -189,7 +189,7 @@ impl Captured {
             };
             format!("Cannot capture packets: interface={name}, cause={cause}: {advice}")
         };
-        // More than this is cut in the program, behind a VLAN tag that is put back.
+        // The excess is truncated later, after a removed VLAN tag is inserted again.
         let snap_bytes = u32::try_from(self.interface.snap_bytes).unwrap_or(u32::MAX).max(1);
         let socket =
             PacketSocket::open(name, snap_bytes, ring_bytes).map_err(|cause| refused(&cause))?;
@@ -242,7 +242,7 @@ impl Source for Capture {
             problems.extend(captured.begin(self.ring_bytes).err());
         }
         if problems.len() < self.captured.len() {
-            // One that cannot be captured does not keep the others from it.
+            // An interface that cannot be captured does not affect the others.
             problems.into_iter().for_each(|problem| sink.problem(problem));
             return Ok(());
         }
@@ -264,7 +264,7 @@ impl Source for Capture {
 
     fn pause(&mut self, paused: bool) {
         for socket in self.captured.iter().filter_map(|captured| captured.socket.as_ref()) {
-            // It was set before: only memory can be missing, and then it stays as it was.
+            // Set before: only memory can be missing, and then the state is unchanged.
             let _ = socket.pause(paused);
         }
     }
@@ -278,7 +278,7 @@ impl Source for Capture {
         };
         loop {
             self.drain_all(sink);
-            // The kernel counts a packet before it hands it over: there is nothing left.
+            // The kernel counts a packet before it hands it over: none is left.
             if !self.captured.iter().any(left) || Instant::now() >= until {
                 break;
             }

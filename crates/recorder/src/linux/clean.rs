@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Taking away what programs and recorders left that have ended: areas, sockets, locks, folders.
+//! Removes leftovers of programs and recorders that have ended: areas, sockets, locks, folders.
 //!
-//! Nothing is taken away that is in use: of an area the kernel says so ([`AreaFile::users`]), of a lock
-//! its holder does, of a socket whether anybody is behind it. Only what belongs to this user is looked at.
+//! Nothing in use is removed: an area is in use if the kernel lists users of its file
+//! ([`AreaFile::users`]), a lock if it is held, a socket if it has a receiver. Only items of this user are
+//! examined.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -16,14 +17,14 @@ use super::dirs::{area_dir, area_files};
 use super::processes;
 use super::session_lock::{is_held, is_lock_name, lock_path};
 
-/// Entries of a directory that are looked at.
+/// Maximum number of directory entries examined.
 const ENTRIES_MAX: usize = 65536;
-/// Folders of temporary files whose names end with the process that made them.
+/// Folders of temporary files whose names end with the process id of their creator.
 const OF_PROCESSES: [&str; 2] = ["lat-follow-", "lat-dumps-"];
-/// Folders of temporary files whose names do not say whose they are.
+/// Folders of temporary files whose names do not identify their creator.
 const OF_SOMEBODY: [&str; 1] = ["lateralis-unpacked-"];
 
-/// What something is that was left.
+/// Kind of a leftover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftoverKind {
     /// The area of a program that has ended.
@@ -36,21 +37,21 @@ pub enum LeftoverKind {
     Folder,
 }
 
-/// Something that was left.
+/// A leftover.
 #[derive(Debug)]
 pub struct Leftover {
-    /// What it is.
+    /// Its kind.
     pub kind: LeftoverKind,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Bytes that it takes.
+    /// Bytes it occupies.
     pub bytes: u64,
-    /// Why it could not be taken away.
+    /// Why it could not be removed.
     pub error: Option<std::io::Error>,
 }
 
-/// All that was left in the directory of areas and among temporary files; with `remove` it is
-/// taken away.
+/// Lists all leftovers in the directory of areas and among temporary files; with `remove` they are
+/// removed.
 pub fn clean(dir: Option<&Path>, remove: bool) -> Vec<Leftover> {
     let mut found = in_area_dir(&area_dir(dir));
     found.extend(temporary_folders(&std::env::temp_dir()));
@@ -66,9 +67,9 @@ pub fn clean(dir: Option<&Path>, remove: bool) -> Vec<Leftover> {
     found
 }
 
-/// Takes away areas that nobody has and that hold nothing: of programs that ended while nobody
-/// recorded them. A program does not do it itself: at its end it calls nothing. And areas that a killed
-/// recorder had prepared.
+/// Removes unused areas without content: of programs that ended while they were not
+/// recorded. A program does not remove it itself, as it makes no system calls at its end. Also removes areas
+/// that a killed recorder had prepared.
 pub(super) fn sweep(dir: &Path) {
     super::prepared::sweep(dir);
     for path in area_files(dir) {
@@ -98,7 +99,7 @@ fn entries(dir: &Path) -> impl Iterator<Item = (String, PathBuf, fs::Metadata)> 
 fn in_area_dir(dir: &Path) -> Vec<Leftover> {
     let leftover = |(name, path, metadata): (String, PathBuf, fs::Metadata)| {
         let kind = if metadata.is_file() && name.ends_with(".area") {
-            // Hidden ones as well: a program that was killed while it made its area.
+            // Hidden ones as well, of programs killed while they created their area.
             let area = AreaFile::open(&path).ok()?;
             (area.users() == Users::Nobody).then_some(LeftoverKind::Area)?
         } else if metadata.file_type().is_socket() {
@@ -127,7 +128,7 @@ fn in_area_dir(dir: &Path) -> Vec<Leftover> {
     found
 }
 
-/// Whether any other process of this program runs: a folder may be its.
+/// Whether another process of this program is running, to which a folder may belong.
 fn is_another_running() -> bool {
     let own = std::process::id();
     let name = processes::program_name(own);
@@ -154,7 +155,7 @@ fn temporary_folders(dir: &Path) -> Vec<Leftover> {
     found
 }
 
-/// Bytes that files below a folder take; links are not followed.
+/// Total size of the files below a folder; links are not followed.
 fn bytes_below(dir: &Path, depth: u32) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(ENTRIES_MAX);
     entries.fold(0, |sum: u64, entry| {

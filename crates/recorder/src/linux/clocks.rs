@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reading the clocks of this machine, and finding out how fast its tick clock runs.
+//! Reads the clocks of this machine, and determines the frequency of its tick clock.
 
 use std::fs::File;
 use std::os::fd::FromRawFd;
@@ -11,7 +11,7 @@ use lateralis_ring::ClockKind;
 
 use crate::clock::{ClockSample, FrequencySource};
 
-/// The clock that tracers on this kind of machine use.
+/// The clock used by tracers on this kind of machine.
 pub(super) fn native_kind() -> ClockKind {
     if cfg!(target_arch = "x86_64") {
         ClockKind::X86Tsc
@@ -22,11 +22,11 @@ pub(super) fn native_kind() -> ClockKind {
     }
 }
 
-/// Through the C library, as programs read it: who gives a program another date by preloading a
-/// library gives it to the recorder as well.
+/// Through the C library, as programs do: a preloaded library that changes the date of a program
+/// affects the recorder as well.
 fn clock_ns(id: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure lives during the call. The clocks asked for here always exist.
+    // SAFETY: the structure lives during the call. The clocks used here always exist.
     unsafe { libc::clock_gettime(id, &mut time) };
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }
@@ -37,7 +37,7 @@ pub(super) fn native_word() -> u32 {
     (1..=3).find(is_native).unwrap_or_default()
 }
 
-/// The identity of this boot, which is that of all its counters.
+/// Id of this boot, which identifies all its counters.
 pub(super) fn boot_uuid() -> Option<[u8; 16]> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits = text.trim().replace('-', "");
@@ -51,7 +51,7 @@ pub(super) fn utc_ns() -> i64 {
 
 #[cfg(target_arch = "x86_64")]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 has rdtsc, and Linux lets programs use it unless asked not to.
+    // SAFETY: every x86-64 has rdtsc, and Linux permits it by default.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -73,12 +73,12 @@ pub(super) fn now_ticks(kind: ClockKind) -> u64 {
     if kind == native_kind() {
         counter()
     } else {
-        // A foreign clock can only be recovered, not recorded.
+        // A foreign clock can be used only for recovery, not for recording.
         clock_ns(libc::CLOCK_MONOTONIC) as u64
     }
 }
 
-/// Reads tick clock and wall clocks together, as close as ten tries can get.
+/// Reads tick clock and wall clocks together: the closest of ten tries.
 /// Cost: some microseconds.
 pub(super) fn sample(kind: ClockKind) -> ClockSample {
     let once = || {
@@ -111,15 +111,15 @@ pub(super) fn sample(kind: ClockKind) -> ClockSample {
     best.1
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds and the tick clock at one moment, as close as ten tries can
-/// get. Cost: some microseconds.
+/// `CLOCK_MONOTONIC` in nanoseconds and the tick clock at the same time: the closest of ten
+/// tries. Cost: some microseconds.
 pub(super) fn monotonic_and_ticks(kind: ClockKind) -> (u64, u64) {
     let (ns, ticks, _) = closest(libc::CLOCK_MONOTONIC, kind);
     (ns, ticks)
 }
 
-/// The same of `CLOCK_MONOTONIC_RAW`, which nobody makes faster or slower, and by how many ticks
-/// the moment may be off.
+/// Like [`monotonic_and_ticks`] for `CLOCK_MONOTONIC_RAW`, whose rate is never adjusted, with the error
+/// bound in ticks.
 pub(super) fn raw_and_ticks(kind: ClockKind) -> (u64, u64, u64) {
     closest(libc::CLOCK_MONOTONIC_RAW, kind)
 }
@@ -135,16 +135,16 @@ fn closest(id: libc::clockid_t, kind: ClockKind) -> (u64, u64, u64) {
     tries.min_by_key(|(.., window)| *window).unwrap_or_default()
 }
 
-/// That of [`native_kind`], the same as long as the machine runs.
+/// Frequency of [`native_kind`], constant while the machine runs.
 static NATIVE_FREQUENCY: OnceLock<(u64, FrequencySource)> = OnceLock::new();
 
-/// The thread that finds it out.
+/// The thread that determines it.
 static COUNTING: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
-/// The clocks when the first recording of this process was begun.
+/// Clock readings at the start of the first recording of this process.
 static BEGUN: OnceLock<ClockSample> = OnceLock::new();
 
-/// Begins to find out the frequency of [`native_kind`] in a thread of its own, while a recording is set
+/// Starts to determine the frequency of [`native_kind`] in a separate thread, while a recording is set
 /// up.
 pub(super) fn begin_frequency() {
     if NATIVE_FREQUENCY.get().is_some() {
@@ -154,21 +154,21 @@ pub(super) fn begin_frequency() {
     let find = || {
         frequency(native_kind());
     };
-    // Without a thread it is found when it is asked for.
+    // Without a thread it is determined on demand.
     let thread = std::thread::Builder::new().name("clock-frequency".to_owned()).spawn(find).ok();
     if let Ok(mut counting) = COUNTING.lock() {
         *counting = thread;
     }
 }
 
-/// Waits until the thread of [`begin_frequency`] is gone. Context: before the kernel's events are recorded,
-/// in which a thread of this process that ends would be one that nobody knows.
+/// Waits until the thread of [`begin_frequency`] has ended. Context: before the kernel's events are recorded;
+/// the end of a thread of this process would appear in them as that of an unknown thread.
 pub(super) fn wait_for_frequency() {
     let thread = COUNTING.lock().ok().and_then(|mut counting| counting.take());
     let _ = thread.map(JoinHandle::join);
 }
 
-/// Ticks per second, and where that is known from.
+/// Ticks per second, and the source of the value.
 /// Cost: microseconds; up to 10 ms if ticks have to be counted, once.
 pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {
     if kind == native_kind() {
@@ -177,13 +177,13 @@ pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {
     find_frequency(kind)
 }
 
-/// Whether that of [`native_kind`] need not be waited for.
+/// Whether the frequency of [`native_kind`] is already known.
 pub(super) fn is_frequency_known() -> bool {
     NATIVE_FREQUENCY.get().is_some()
 }
 
-/// A first count of it while the thread of [`begin_frequency`] is at work; `None`: it is known.
-/// Cost: 1 ms, less what has passed since the first recording was begun.
+/// A first estimate of it while the thread of [`begin_frequency`] is running; `None` if it is known.
+/// Cost: 1 ms, less the time since the first recording was started.
 pub(super) fn frequency_so_far(kind: ClockKind) -> Option<(u64, FrequencySource)> {
     if kind != native_kind() || is_frequency_known() {
         return None;
@@ -226,7 +226,7 @@ fn perf_page_frequency() -> Option<u64> {
     attributes[1] = COUNT_DUMMY;
     attributes[5] = FLAGS;
     let (this_process, any_cpu, no_group, close_on_exec) = (0, -1, -1, 8);
-    // SAFETY: the attributes are as long as they say and live during the call.
+    // SAFETY: the attributes have their stated size and live during the call.
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -238,7 +238,7 @@ fn perf_page_frequency() -> Option<u64> {
         )
     };
     let descriptor = i32::try_from(descriptor).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor was just created and has no other owner.
     let event = unsafe { File::from_raw_fd(descriptor) };
     let page_bytes = rustix::param::page_size();
     // SAFETY: a fresh address; one page of the event's buffer, read-only.
@@ -279,7 +279,7 @@ fn cpuid_frequency() -> Option<u64> {
     let highest = __cpuid(0).eax;
     let is_guest = __cpuid(1).ecx & 1 << 31 != 0;
     if is_guest && __cpuid(0x4000_0000).eax >= 0x4000_0010 {
-        // Kilohertz, by agreement among hypervisors.
+        // Kilohertz, a convention of hypervisors.
         let khz = u64::from(__cpuid(0x4000_0010).eax);
         if let Some(hz) = plausible(khz * 1000) {
             return Some(hz);
@@ -301,18 +301,18 @@ fn cpuid_frequency() -> Option<u64> {
     None
 }
 
-/// Two readings of both clocks some 100 ns each apart are 20 millionths of it; a recording of a tenth of
-/// a second is counted anew at its end.
+/// Two readings of both clocks, about 100 ns of uncertainty each, are 20 ppm of it; a recording of a tenth of
+/// a second is measured again at its end.
 const CALIBRATION: Duration = Duration::from_millis(10);
-/// And for what stands in a file until it is counted.
+/// And for the value in a file until the frequency is measured.
 const FIRST_CALIBRATION: Duration = Duration::from_millis(1);
 
-/// Counts ticks against `CLOCK_MONOTONIC_RAW` for a time.
+/// Counts ticks against `CLOCK_MONOTONIC_RAW` for this time.
 fn calibrate(kind: ClockKind, time: Duration) -> u64 {
     calibrate_from(&sample(kind), kind, time)
 }
 
-/// Counts on from a sample until this time has passed since.
+/// Continues counting from a sample until this time has passed since it.
 fn calibrate_from(first: &ClockSample, kind: ClockKind, time: Duration) -> u64 {
     let passed_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW).saturating_sub(first.monotonic_raw_ns);
     let passed = Duration::from_nanos(u64::try_from(passed_ns).unwrap_or(0));
@@ -333,7 +333,7 @@ mod tests {
         let (hz, source) = frequency(kind);
         let counted = calibrate(kind, CALIBRATION);
         let off = hz.abs_diff(counted) as f64 / counted as f64;
-        // Counting for 10 ms on a busy machine is not exact; a wrong unit would be far off.
+        // Counting for 10 ms on a busy machine is inexact; a wrong unit would be far off.
         assert!(off < 0.02, "{hz} from {source:?}, counted {counted}");
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Talking to a recorder that runs: one datagram to `recorder-PID.sock` in the directory of
-//! areas, one back. The socket is its user's alone, so every process that can send to it may.
+//! Communication with a running recorder: one datagram to `recorder-PID.sock` in the directory of
+//! areas, one back. Only its user can access the socket, so every process that can send to it may.
 //!
-//! What other tools control a recording by, all with results and not texts: [`recorders`] finds
-//! those that run, and which recording each writes; [`super::targets`] starts, stops and flushes
-//! what a program's recorder records, [`super::discovery::set_enabled`] changes which events those
-//! are, and [`super::snapshot`] reads what rings hold.
+//! Interfaces for other tools, which return values instead of texts: [`recorders`] finds
+//! running recorders, and the recording of each; [`super::targets`] starts, stops and flushes
+//! the recording of a program, [`super::discovery::set_enabled`] changes its enabled events,
+//! and [`super::snapshot`] reads the contents of rings.
 
 use std::io;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -20,14 +20,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::options::Progress;
 
-/// What a recorder can be asked for.
+/// A request to a recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// How it is going.
+    /// Report the state.
     Status,
-    /// Write what open packets hold now.
+    /// Write the contents of open packets now.
     Flush,
-    /// Disable all events; the recording goes on.
+    /// Disable all events; the recording continues.
     Stop,
     /// Enable them again.
     Start,
@@ -43,12 +43,12 @@ const WORDS: [(&str, Request); 5] = [
     ("end", Request::End),
 ];
 
-/// What a recorder answers.
+/// The response of a recorder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Why it did not do it.
+    /// Why the request was rejected.
     pub refused: Option<String>,
-    /// The directory that it writes.
+    /// The output directory.
     pub output: Option<PathBuf>,
     /// Events written.
     pub events: u64,
@@ -58,9 +58,9 @@ pub struct Answer {
     pub bytes: u64,
     /// Processes seen.
     pub processes: u64,
-    /// Tracing is stopped for now.
+    /// Tracing is paused.
     pub paused: bool,
-    /// Since the start of the recording.
+    /// Milliseconds since the start of the recording.
     pub elapsed_ms: u64,
 }
 
@@ -68,7 +68,7 @@ fn server_path(area_dir: &Path, pid: u32) -> PathBuf {
     area_dir.join(format!("recorder-{pid}.sock"))
 }
 
-/// A socket to which its user alone can send, whatever the mask and the rights of the directory are.
+/// Binds a socket that only its user can send to, regardless of umask and the mode of the directory.
 fn bind(path: &Path) -> io::Result<UnixDatagram> {
     let socket = UnixDatagram::unbound()?;
     // Its file gets the mode that the socket has before it is bound.
@@ -90,7 +90,7 @@ impl ControlServer {
         let path = server_path(area_dir, std::process::id());
         let socket = match bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                // Another session of this process has the name, or a dead one had it.
+                // The name belongs to another session of this process, or to a dead one.
                 if UnixDatagram::unbound()?.connect(&path).is_ok() {
                     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
                     let path = path.with_extension(format!("{number}.sock"));
@@ -111,7 +111,7 @@ impl ControlServer {
         &self.socket
     }
 
-    /// The next request; never waits. What is no request is thrown away.
+    /// The next request; never blocks. Invalid requests are dropped.
     pub(super) fn next(&self) -> Option<(Request, SocketAddr)> {
         let mut buffer = [0; 64];
         for _ in 0..64 {
@@ -124,7 +124,7 @@ impl ControlServer {
         None
     }
 
-    /// Answers; a client that is gone or does not listen is left alone.
+    /// Sends a response; errors of the client are ignored.
     pub(super) fn answer(&self, client: &SocketAddr, result: Result<(Progress, PathBuf), Error>) {
         let answer = match result {
             Ok((progress, output)) => Answer {
@@ -159,21 +159,21 @@ impl Drop for ControlServer {
     }
 }
 
-/// A recorder that runs.
+/// A running recorder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunningRecorder {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// What it answered when it was found: its directory, and how it goes.
+    /// Its response when it was found: directory and state.
     pub answer: Answer,
     area_dir: PathBuf,
     socket: PathBuf,
 }
 
 impl RunningRecorder {
-    /// Asks it; waits two seconds at most.
+    /// Sends a request; waits at most two seconds for the response.
     ///
-    /// Errors: it is gone, does not answer, or refuses.
+    /// Errors: it has ended, does not respond, or rejects the request.
     pub fn ask(&self, request: Request) -> Result<Answer, Error> {
         ask_at(&self.area_dir, &self.socket, self.pid, request)
     }
@@ -182,12 +182,12 @@ impl RunningRecorder {
 /// The process whose recorder has a socket of this name.
 fn recorder_of(name: &str) -> Option<u32> {
     let number = name.strip_prefix("recorder-")?.strip_suffix(".sock")?;
-    // A second recorder of one process has a number behind it.
+    // A second recorder of one process has a number appended.
     number.split('.').next()?.parse().ok()
 }
 
-/// All recorders of this user that answer, also those that record no program. One that is killed
-/// leaves its socket, and does not answer.
+/// All responding recorders of this user, including those that record no program. A killed one
+/// leaves its socket, and does not respond.
 ///
 /// Cost: a request to each; two seconds for one that is stuck.
 pub fn recorders(dir: Option<&Path>) -> Vec<RunningRecorder> {
@@ -204,9 +204,9 @@ pub fn recorders(dir: Option<&Path>) -> Vec<RunningRecorder> {
     found
 }
 
-/// Asks the recorder with this process id; waits two seconds at most.
+/// Sends a request to the recorder with this process id; waits at most two seconds.
 ///
-/// Errors: it is not there, does not answer, or refuses.
+/// Errors: it does not exist, does not respond, or rejects the request.
 pub fn ask(area_dir: &Path, recorder_pid: u32, request: Request) -> Result<Answer, Error> {
     ask_at(area_dir, &server_path(area_dir, recorder_pid), recorder_pid, request)
 }

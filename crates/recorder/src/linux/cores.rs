@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compares the counters of the cores that this process may run on: a thread on each of two of them,
-//! and a word of memory between.
+//! Compares the counters of the cores that this process may run on: with a thread on each of two cores,
+//! which communicate through a word of memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -10,35 +10,35 @@ use std::time::{Duration, Instant};
 use super::clocks::{native_kind, now_ticks};
 use crate::core_offsets::{Bounds, CoreOffset};
 
-/// Exchanges of a core that were answered; the quickest of them count.
+/// Number of exchanges with a core; the fastest of them count.
 const EXCHANGES: u32 = 200;
-/// Time for a core, and for all of them: where others need the cores there are fewer exchanges.
+/// Time limit for a core, and for all: if the cores are busy there are fewer exchanges.
 const CORE_TIME: Duration = Duration::from_millis(10);
 const ALL_TIME: Duration = Duration::from_millis(20);
-/// Looks, of some 50 ns, for what the other core writes before who waits lets others run. Its thread is
-/// waiting for that core itself, perhaps: without this each of the two would take a whole time slice of some
-/// milliseconds from the program that is started meanwhile.
+/// Number of polls, of about 50 ns, for the other core's write before the waiting thread yields. The other
+/// thread may itself be waiting for that core: without yielding, each of the two would take a whole time
+/// slice of some milliseconds from the program that is being started.
 const LOOKS: u32 = 1000;
 
-/// What two cores write to each other: even rounds are asked for by one, and answered by the other
+/// Shared memory of two cores: one asks with a number, the other answers
 /// with its counter.
 #[derive(Default)]
 struct Table {
-    /// Number of the question; `u64::MAX`: there are no more.
+    /// Number of the request; `u64::MAX` ends the exchanges.
     question: AtomicU64,
-    /// Number of the question that is answered.
+    /// Number of the answered request.
     answer: AtomicU64,
     told: AtomicU64,
 }
 
-/// What was found, of this machine.
+/// The offsets of this machine.
 static FOUND: OnceLock<Vec<CoreOffset>> = OnceLock::new();
 
-/// The thread that finds it.
+/// The thread that measures them.
 static COMPARING: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
-/// Begins to compare them, while a recording is set up: where others need the cores this takes long, and
-/// what is recorded does not depend on it.
+/// Starts the comparison while a recording is set up: on busy cores it takes long, and
+/// the recorded events do not depend on it.
 pub(super) fn begin() {
     let Ok(mut comparing) = COMPARING.lock() else { return };
     if comparing.is_some() || FOUND.get().is_some() {
@@ -47,24 +47,24 @@ pub(super) fn begin() {
     let find = || {
         FOUND.get_or_init(offsets);
     };
-    // Without a thread there is nothing to compare with either.
+    // Without a thread no comparison is possible.
     *comparing = std::thread::Builder::new().name("core-offsets".to_owned()).spawn(find).ok();
 }
 
-/// Waits until the threads of [`begin`] are gone. Context: before the kernel's events are recorded, in which
-/// a thread of this process that ends would be one that nobody knows.
+/// Waits until the threads of [`begin`] have ended. Context: before the kernel's events are recorded; the end
+/// of a thread of this process would appear in them as that of an unknown thread.
 pub(super) fn wait() {
     let thread = COMPARING.lock().ok().and_then(|mut comparing| comparing.take());
     let _ = thread.map(JoinHandle::join);
 }
 
-/// What is found so far: nothing, or all.
+/// The offsets, or nothing if they are not known yet.
 pub(super) fn so_far() -> Vec<CoreOffset> {
     FOUND.get().cloned().unwrap_or_default()
 }
 
-/// Of each core but the first its counter against the first one's. Empty where there is one core only,
-/// or threads may not choose. Cost: 20 ms at most.
+/// Offset of each core's counter from the first one's. Empty with one core only,
+/// or if threads may not choose their CPU. Cost: 20 ms at most.
 fn offsets() -> Vec<CoreOffset> {
     let cpus = allowed();
     let until = Instant::now() + ALL_TIME;
@@ -85,18 +85,18 @@ fn offsets() -> Vec<CoreOffset> {
     found
 }
 
-/// Between two looks for what the other core writes.
+/// Waits between two polls for the other core's write.
 fn pause(looks: &mut u32) {
     *looks += 1;
     if *looks < LOOKS {
         std::hint::spin_loop();
     } else {
-        // Returns at once where nobody else wants this core.
+        // Returns at once if no other thread waits for this core.
         std::thread::yield_now();
     }
 }
 
-/// The counter, read neither before what is in front of it has been seen nor after what follows.
+/// Reads the counter, ordered after all preceding and before all following accesses.
 fn counter() -> u64 {
     barrier();
     let ticks = now_ticks(native_kind());
@@ -104,9 +104,9 @@ fn counter() -> u64 {
     ticks
 }
 
-/// Reading a counter is no access to memory: fences of memory do not order it.
+/// Reading a counter is not a memory access: memory fences do not order it.
 fn barrier() {
-    // SAFETY: waits for the instructions in front of it and does nothing else.
+    // SAFETY: waits for the preceding instructions and has no other effect.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!("lfence", options(nostack, preserves_flags));
@@ -120,7 +120,7 @@ fn barrier() {
 
 /// CPUs of the process's affinity.
 fn allowed() -> Vec<u32> {
-    // SAFETY: a set of bits may be all zeros; the call writes into it at most.
+    // SAFETY: a set of bits may be all zeros; the call writes at most its size.
     let (result, set) = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), set)
@@ -164,7 +164,7 @@ fn ask(table: &Table, cpu: u32, until: Instant) -> Option<Bounds> {
     let mut bounds = Bounds::default();
     for number in 1..=u64::from(EXCHANGES) {
         let asked = counter();
-        // Pair: the load in `answer`: it reads its counter when it has seen this.
+        // Pair: the load in `answer`, which reads its counter after it has seen this.
         table.question.store(number, Ordering::SeqCst);
         let mut looks = 0;
         // Pair: the store in `answer`.
@@ -180,7 +180,7 @@ fn ask(table: &Table, cpu: u32, until: Instant) -> Option<Bounds> {
     Some(bounds)
 }
 
-/// Whether it ran where it should.
+/// Whether it ran on its CPU.
 fn answer(table: &Table, cpu: u32, until: Instant) -> bool {
     let is_there = run_on(cpu);
     let (mut last, mut looks) = (0, 0);
@@ -193,7 +193,7 @@ fn answer(table: &Table, cpu: u32, until: Instant) -> bool {
         if number != last {
             (last, looks) = (number, 0);
             table.told.store(counter(), Ordering::SeqCst);
-            // Pair: the load in `ask`: it takes what is told when it has seen this.
+            // Pair: the load in `ask`, which reads `told` after it has seen this.
             table.answer.store(number, Ordering::SeqCst);
         }
         pause(&mut looks);
@@ -213,7 +213,7 @@ mod tests {
         }
         for core in found {
             assert_ne!(core.cpu, core.reference_cpu);
-            // The kernel takes counters for its clock that are alike; those that are not are far apart.
+            // The kernel uses counters as its clock only if they agree; others are far apart.
             assert!(core.offset_ticks.unsigned_abs() <= core.error_ticks + 100_000, "{core:?}");
         }
     }

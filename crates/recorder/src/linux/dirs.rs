@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where areas live [ring-abi §2].
+//! Directories of areas [ring-abi §2].
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,22 +10,22 @@ use lateralis_files::{is_own_entry, own_entries, random_entry};
 
 use crate::error::Error;
 
-/// Most areas looked at in one directory.
+/// Maximum number of areas examined in one directory.
 const AREAS_MAX: usize = 65536;
 
 /// Names of the default directory in one place: without a number, then `-1` to `-9`.
 const NUMBERS: u32 = 10;
 
-/// The directory of areas: `given`, else `LATERALIS_DIR`, else the default of this user: the one that is
-/// there, or the first that could be made.
+/// The directory of areas: `given`, else `LATERALIS_DIR`, else the default of this user: the existing one,
+/// or the first that could be created.
 pub fn area_dir(given: Option<&Path>) -> PathBuf {
     chosen(given).unwrap_or_else(|| Defaults::of_this_user().find())
 }
 
-/// Like [`area_dir`]; makes the directory if it is missing.
+/// Like [`area_dir`]; creates the directory if it is missing.
 ///
 /// # Errors
-/// The directory cannot be made, belongs to another user, or others can write it.
+/// The directory cannot be created, belongs to another user, or others can write it.
 pub fn make_area_dir(given: Option<&Path>) -> Result<PathBuf, Error> {
     match chosen(given) {
         Some(dir) => make(&dir).map(|()| dir),
@@ -43,12 +43,12 @@ fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Default directories in the order in which they are tried: another user may have taken a name in the
-/// folders that all users share. If all names that can be guessed are taken, one is made that cannot, and is
+/// Default directories in the order in which they are tried: another user may have taken a name in
+/// shared folders. If all predictable names are taken, one with an unpredictable name is created, which is
 /// found by its owner. Keep in step with `tracer/c/src/directory.c`.
 struct Defaults {
     names: Vec<PathBuf>,
-    /// Where others may be that begin with `prefix`.
+    /// Folders that may contain directories with names that begin with `prefix`.
     shared: [PathBuf; 2],
     prefix: String,
 }
@@ -75,8 +75,8 @@ impl Defaults {
         }
     }
 
-    /// One that is there comes before one that can be made: recorder and program still find the same
-    /// when another user gives a name back.
+    /// An existing one takes precedence over one that can be created: recorder and program still find the
+    /// same when another user removes a name.
     fn existing(&self) -> Option<PathBuf> {
         let known = self.names.iter().find(|dir| is_own_entry(dir)).cloned();
         let among = |parent: &PathBuf| own_entries(parent, &self.prefix).into_iter().next();
@@ -89,7 +89,7 @@ impl Defaults {
             let can_be_made = rustix::fs::access(parent, rustix::fs::Access::WRITE_OK).is_ok();
             can_be_made && fs::symlink_metadata(dir).is_err()
         };
-        // If all are taken: the one whose parent is this user's, so that nothing of others is read.
+        // If all are taken: the one whose parent belongs to this user, so that nothing of others is read.
         let last = &self.names[NUMBERS as usize];
         let free = || self.names.iter().find(is_free).unwrap_or(last).clone();
         self.existing().unwrap_or_else(free)
@@ -106,7 +106,7 @@ impl Defaults {
         for dir in &self.names[1..] {
             match make(dir) {
                 Ok(()) => return Ok(dir.clone()),
-                // A name that is taken explains more than a parent that is missing.
+                // A taken name explains more than a missing parent.
                 Err(error) if !matches!(refusal, Error::AreaDirectory { .. }) => refusal = error,
                 Err(_) => {}
             }
@@ -116,7 +116,7 @@ impl Defaults {
     }
 }
 
-/// Makes the directory if it is missing, and checks that nobody else can write it.
+/// Creates the directory if it is missing, and checks that no other user can write it.
 fn make(dir: &Path) -> Result<(), Error> {
     match fs::DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => {}
@@ -130,7 +130,7 @@ fn make(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The visible area files, sorted by name. A directory that is missing has none.
+/// The visible area files, sorted by name; none if the directory is missing.
 pub(super) fn area_files(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries
@@ -163,7 +163,7 @@ mod tests {
         let names = defaults.names.clone();
         assert_eq!(defaults.find(), names[0]);
         assert!(fs::read_dir(&shm).unwrap().next().is_none(), "looking makes nothing");
-        // A directory that others can write, a link to a good one, and a file.
+        // A directory that others can write, a link to a valid one, and a file.
         fs::create_dir(&names[0]).unwrap();
         fs::set_permissions(&names[0], fs::Permissions::from_mode(0o777)).unwrap();
         fs::create_dir(root.join("good")).unwrap();
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(defaults.find(), names[3]);
         assert_eq!(defaults.make().unwrap(), names[3]);
         assert_eq!(fs::metadata(&names[3]).unwrap().mode() & 0o777, 0o700);
-        // The one that is there stays the one, also when a name before it is free again.
+        // The existing one is still used when a name before it becomes free.
         fs::remove_file(&names[1]).unwrap();
         assert_eq!(defaults.find(), names[3]);
         assert_eq!(defaults.make().unwrap(), names[3]);
@@ -185,7 +185,7 @@ mod tests {
         fs::remove_dir_all(&runtime).unwrap();
         names[NUMBERS as usize + 1..].iter().for_each(|name| fs::write(name, b"").unwrap());
         assert_eq!(defaults.find(), names[NUMBERS as usize]);
-        // All names that can be guessed are taken: one that cannot, which is found from then on.
+        // All predictable names are taken: an unpredictable one is created, and found from then on.
         let made = defaults.make().unwrap();
         assert!(made.parent() == Some(&*shm) && !names.contains(&made), "{}", made.display());
         assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o700);

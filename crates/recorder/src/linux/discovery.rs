@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which programs can be traced now, their events, and what is enabled; and changing that.
-//! No daemon: everything is in the areas.
+//! Lists traceable programs, their events, and enabled events; and changes which are enabled.
+//! There is no daemon: everything is in the areas.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,36 +39,36 @@ pub struct EventInfo {
     pub watched: bool,
 }
 
-/// A program that can be traced, or what is left of one.
+/// A traceable program, or the remains of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AreaInfo {
     /// Its area.
     pub path: PathBuf,
-    /// Number of the area.
+    /// Id of the area.
     pub area_id: u64,
-    /// The process that made the area, or the first that is left: its number here if it lives, else
-    /// the one that it called itself.
+    /// The process that created the area, or the first remaining one: its pid here if it is alive, else
+    /// the one that it recorded.
     pub pid: u32,
-    /// All processes that have the area, checked, by their numbers here; of an area that nobody has,
-    /// those that its table names.
+    /// All processes that have the area, verified, by their pids here; for an unused area,
+    /// those in its table.
     pub pids: Vec<u32>,
-    /// The user whose file the area is.
+    /// Owner of the area's file.
     pub uid: u32,
-    /// Bytes of memory that it takes.
+    /// Bytes of memory it occupies.
     pub bytes: u64,
     /// Path of the program.
     pub exe: String,
     /// Its arguments.
     pub command: Vec<String>,
-    /// A process has it, in whatever PID namespace.
+    /// A process has it, in any PID namespace.
     pub alive: bool,
     /// Its events.
     pub events: Vec<EventInfo>,
     /// Names of schemas that do not compile.
     pub unreadable_schemas: Vec<String>,
-    /// Who records it, if that process lives.
+    /// Process id of its recorder, if that is alive.
     pub recorder_pid: Option<u32>,
-    /// Its rings are there.
+    /// Its rings exist.
     pub has_rings: bool,
     /// They are in overwrite mode: a flight recorder.
     pub overwrite: bool,
@@ -76,19 +76,19 @@ pub struct AreaInfo {
     pub lost_no_ring: u64,
 }
 
-/// Which programs are meant.
+/// Selects programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The one with this process.
+    /// The program with this process.
     Pid(u32),
-    /// Those whose program has this file name.
+    /// Programs with this file name.
     Name(String),
-    /// Every one that lives.
+    /// All running programs.
     All,
 }
 
 impl Target {
-    /// A number is a process id, `all` means all, anything else a program's name.
+    /// A number is a process id, `all` selects all, anything else is a program's name.
     pub fn parse(text: &str) -> Target {
         match text.parse() {
             Ok(pid) => Target::Pid(pid),
@@ -130,8 +130,8 @@ pub(super) fn open(path: &Path) -> Result<OpenArea, Error> {
     Ok(OpenArea { file, mapping, header })
 }
 
-/// The processes of an area that live, checked, the one that made it first. Cost: a file of each
-/// process that the area names, and if one of them is not there under this number, of all.
+/// The running processes of an area, verified, its creator first. Cost: a file of each
+/// process in the area's table, and if one of them is not found under its pid, of all processes.
 pub(super) fn living(area: &OpenArea) -> Vec<VerifiedProcess> {
     let creator = area.header.creator_pid;
     let table = process_table(&area.mapping.view()).unwrap_or_default();
@@ -144,7 +144,7 @@ pub(super) fn living(area: &OpenArea) -> Vec<VerifiedProcess> {
     let mut found: Vec<VerifiedProcess> = local.collect();
     let is_whole = found.len() == named.len();
     if found.is_empty() || !is_whole && area.is_foreign() {
-        // A recorder maps the area as well, and is no program of it: it is not named.
+        // A recorder maps the area as well, but is not one of its programs: it is not in the table.
         found = VerifiedProcess::all(&area.file, None);
         found.retain(|process| named.contains(&process.number()));
     }
@@ -153,7 +153,7 @@ pub(super) fn living(area: &OpenArea) -> Vec<VerifiedProcess> {
 }
 
 impl OpenArea {
-    /// Whether the program said that it is of another PID namespace.
+    /// Whether the program recorded another PID namespace.
     fn is_foreign(&self) -> bool {
         processes::is_foreign_namespace(self.header.pid_namespace)
     }
@@ -162,7 +162,7 @@ impl OpenArea {
 fn describe(path: &Path, area: &OpenArea, recorders: &BTreeSet<u32>) -> AreaInfo {
     let (view, header) = (area.mapping.view(), &area.header);
     let living = living(area);
-    // A recorder has the area as well: without a program it is only somebody's data.
+    // A recorder has the area as well: without a program the area is only leftover data.
     let alive = !living.is_empty();
     let mut pids: Vec<u32> = living.iter().map(VerifiedProcess::pid).collect();
     let pid = pids.first().copied().unwrap_or(header.creator_pid);
@@ -205,7 +205,7 @@ fn describe(path: &Path, area: &OpenArea, recorders: &BTreeSet<u32>) -> AreaInfo
 }
 
 /// Calls `each(id, subsystem, event, description)` for the events of all schemas that compile;
-/// the names of those that do not.
+/// returns the names of the others.
 pub(super) fn each_event(
     view: &AreaView<'_>,
     mut each: impl FnMut(u32, &str, &str, &str),
@@ -229,8 +229,8 @@ pub(super) fn each_event(
     unreadable
 }
 
-/// All areas of this user: programs that run, and what ended ones left.
-/// What is no readable area is left out; areas of ended programs that hold nothing are removed.
+/// All areas of this user: of running programs, and leftovers of ended ones.
+/// Files that are not readable areas are left out; empty areas of ended programs are removed.
 pub fn list(dir: Option<&Path>) -> Vec<AreaInfo> {
     let dir = area_dir(dir);
     sweep(&dir);
@@ -243,7 +243,7 @@ pub fn list(dir: Option<&Path>) -> Vec<AreaInfo> {
     found
 }
 
-/// The areas of a target that lives.
+/// The areas of a running target.
 pub fn find(dir: Option<&Path>, target: &Target) -> Result<Vec<AreaInfo>, Error> {
     let found: Vec<AreaInfo> =
         list(dir).into_iter().filter(|area| area.alive && target.means(area)).collect();
@@ -253,11 +253,11 @@ pub fn find(dir: Option<&Path>, target: &Target) -> Result<Vec<AreaInfo>, Error>
     Ok(found)
 }
 
-/// Enables or disables events by patterns in programs that are recorded, or whose rings run as
-/// a flight recorder; also events of schemas that register later. Returns how many events
+/// Enables or disables events by patterns in programs that are being recorded, or whose rings are
+/// a flight recorder; also events of schemas that register later. Returns the number of events
 /// changed.
 ///
-/// Errors: nobody records the target, or no event matches.
+/// Errors: the target is not being recorded, or no event matches.
 pub fn set_enabled(
     dir: Option<&Path>,
     target: &Target,
@@ -274,7 +274,7 @@ pub fn set_enabled(
         let view = area.mapping.view();
         append_patterns(&view, &area.header, patterns, enable)?;
         each_event(&view, |id, subsystem, event, _| {
-            // `!PATTERN` in the list takes events out of what is changed.
+            // `!PATTERN` in the list excludes events from the change.
             if patterns.decide(subsystem, event) != Some(true) {
                 return;
             }
@@ -298,7 +298,7 @@ pub fn set_enabled(
     Ok(changed)
 }
 
-/// An error if sites could not be switched: the events would silently stay off.
+/// Returns an error if sites could not be switched: the events would silently stay disabled.
 pub(super) fn refuse_if(followed: sites::Followed) -> Result<(), Error> {
     match followed.refused.first() {
         Some((pid, cause)) => Err(Error::Refused(format!(
@@ -308,7 +308,7 @@ pub(super) fn refuse_if(followed: sites::Followed) -> Result<(), Error> {
     }
 }
 
-/// Adds the patterns to those for later schemas, if there is room for them.
+/// Appends the patterns to those for later schemas, if there is room for them.
 fn append_patterns(
     view: &AreaView<'_>,
     header: &AreaHeader,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Setting enable bytes by patterns, for the schemas that are there and those that come.
+//! Sets enable bytes by patterns, for existing and later schemas.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -12,8 +12,8 @@ use super::filters::with_filter;
 use crate::error::Error;
 use crate::pattern::Patterns;
 
-/// Writes the patterns for schemas that register later. Whoever looks at the schemas afterwards
-/// sees every one that did not see these patterns.
+/// Writes the patterns for schemas that register later. A scan of the schemas after this call
+/// finds every schema that was registered without these patterns.
 pub(super) fn write_patterns(view: &AreaView<'_>, patterns: &Patterns) -> Result<(), Error> {
     let text = patterns.to_string();
     let greatest = header::ENABLE_BYTES - 1;
@@ -28,7 +28,7 @@ pub(super) fn write_patterns(view: &AreaView<'_>, patterns: &Patterns) -> Result
     Ok(())
 }
 
-/// Sets the enable bytes of a schema's events: 1 where the patterns say so, else 0.
+/// Sets the enable bytes of a schema's events: 1 if the patterns match, else 0.
 pub(super) fn apply(view: &AreaView<'_>, base_id: u32, schema: &Schema, patterns: &Patterns) {
     for event in &schema.events {
         let subsystem = &schema.subsystems[event.subsystem].name;
@@ -38,11 +38,11 @@ pub(super) fn apply(view: &AreaView<'_>, base_id: u32, schema: &Schema, patterns
 
 fn set(view: &AreaView<'_>, id: u32, enabled: bool) {
     let byte = if enabled { abi::ENABLE_RECORD } else { 0 };
-    // Not for a moment without its filter, if it has one already.
+    // If it already has a filter, it must not be enabled without it even briefly.
     let _ = set_enable_byte(view, id, with_filter(view, id, byte));
 }
 
-/// Enables by patterns now and later.
+/// Enables events by patterns, now and for later schemas.
 pub(super) fn enable(view: &AreaView<'_>, patterns: &Patterns) -> Result<(), Error> {
     write_patterns(view, patterns)?;
     each_event(view, |id, subsystem, event, _| set(view, id, patterns.matches(subsystem, event)));

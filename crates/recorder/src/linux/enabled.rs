@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which events of an area were on while it was recorded, and which were not.
+//! Which events of an area were enabled during its recording.
 
 use lateralis_pleco::Schema;
 
 use crate::pattern::Patterns;
 
-/// Lists that are remembered of one area; whoever changes more has the changes before the last of them
-/// counted as one.
+/// Maximum number of lists kept for an area; with more changes, the earlier ones are merged
+/// into one.
 const LISTS_MAX: usize = 64;
 
-/// The lists of patterns by which events of an area were on, in the order of time. `lat enable` and `lat
-/// disable` add patterns to the one in the area, so that the last has all of them.
+/// The lists of patterns that enabled events of an area, in the order of time. `lat enable` and `lat
+/// disable` append patterns to the one in the area, so the last contains all of them.
 #[derive(Debug, Default)]
 pub(super) struct Enabled {
     lists: Vec<Patterns>,
@@ -22,7 +22,7 @@ impl Enabled {
         self.lists.is_empty()
     }
 
-    /// Events are on by these patterns from now on, or have been up to now.
+    /// Events are enabled by these patterns from now on, or have been up to now.
     pub(super) fn are(&mut self, patterns: &Patterns) {
         if patterns.is_empty() || self.lists.last() == Some(patterns) {
             return;
@@ -33,7 +33,8 @@ impl Enabled {
         self.lists.push(patterns.clone());
     }
 
-    /// Names of the events of a schema that were off all the time, and of those that were for a part of it.
+    /// Names of the events of a schema that were always disabled, and of those that were for part of the
+    /// time.
     pub(super) fn off(&self, schema: &Schema) -> [Vec<String>; 2] {
         let mut off = [Vec::new(), Vec::new()];
         let Some((first, later)) = self.lists.split_first() else { return off };
@@ -74,10 +75,10 @@ mod tests {
         assert_eq!(off(&["*"]), ["", ""]);
         assert_eq!(off(&["s,!s:A"]), ["s:A", ""]);
         assert_eq!(off(&["s:A"]), ["s:B s:C", ""]);
-        // Turned off, and on again; the area has the patterns one behind the other.
+        // Disabled, and enabled again; the area contains the patterns one after the other.
         assert_eq!(off(&["s", "s,!s:B,s:B"]), ["", "s:B"]);
         assert_eq!(off(&["s:A", "s:A,s:C"]), ["s:B", "s:C"]);
-        // Of a list that began with it, the later pattern is no change.
+        // In the first list, the later pattern is not a change.
         assert_eq!(off(&["s,!s:B,s:B"]), ["", ""]);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Filters in the area of a program: compiled when their event is known, written down, and kept
-//! on while the event is enabled [ring-abi §11]. What the program recorded before, or cannot decide,
-//! the sieve decides by the same steps.
+//! Filters in the area of a program: compiled when their event is known, written to the area, and kept
+//! enabled with the event [ring-abi §11]. For records written before, and for filters the program cannot
+//! apply, the sieve applies the same steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,25 +22,25 @@ use crate::sieve::Sieve;
 #[derive(Debug, Default)]
 pub(super) struct AreaFilters {
     filters: Vec<Filter>,
-    /// Number by event id.
+    /// Number of the filter by event id.
     installed: BTreeMap<u32, u16>,
-    /// Filters that hold for an event.
+    /// Filters that apply to an event.
     used: BTreeSet<usize>,
-    /// Filters whose event was found, or about which it was said why not.
+    /// Filters whose event was found, or whose failure was reported.
     settled: BTreeSet<usize>,
-    /// Schemas that were looked at.
+    /// Number of schemas examined.
     known_schemas: usize,
 }
 
-/// The bits of an enabled event that has a filter.
+/// The bits of an enabled event with a filter.
 const FILTERED: u8 = abi::ENABLE_RECORD | abi::ENABLE_WATCH | abi::ENABLE_FILTER;
 
-/// Whether there are filters. Their table is not looked at before: its pages may not be there.
+/// Whether there are filters. Checked before their table is read: its pages may not exist.
 fn are_there(view: &AreaView<'_>) -> bool {
     view.load_u32(header::FILTER_COUNT, Load::Relaxed).is_ok_and(|count| count != 0)
 }
 
-/// The enable byte of an event that has a filter if it has one, `byte` otherwise.
+/// The enable byte for an event with its filter, if it has one; otherwise `byte`.
 pub(super) fn with_filter(view: &AreaView<'_>, id: u32, byte: u8) -> u8 {
     let is_filtered = byte & abi::ENABLE_RECORD != 0
         && are_there(view)
@@ -49,9 +49,9 @@ pub(super) fn with_filter(view: &AreaView<'_>, id: u32, byte: u8) -> u8 {
 }
 
 impl AreaFilters {
-    /// Filters that will be applied to the events of an area.
+    /// Prepares filters for the events of an area.
     pub(super) fn new(view: &AreaView<'_>, filters: &[Filter]) -> AreaFilters {
-        // What a recorder left that was killed must not hold for events of this recording.
+        // Filters left by a killed recorder must not apply to events of this recording.
         if are_there(view) {
             for id in abi::INTERNAL_EVENT_COUNT..event_ids_in_use(view).unwrap_or(0) {
                 let _ = set_filter_of(view, id, 0);
@@ -61,8 +61,8 @@ impl AreaFilters {
         AreaFilters { filters: filters.to_vec(), ..AreaFilters::default() }
     }
 
-    /// Applies filters to the events of schemas that are new, and keeps the bits of those that
-    /// were enabled anew. Returns what could not be done, a sentence each.
+    /// Applies filters to the events of new schemas, and restores the bits of those that
+    /// were enabled again. Returns the failures, one sentence each.
     pub(super) fn apply(
         &mut self,
         path: &Path,
@@ -101,9 +101,9 @@ impl AreaFilters {
         faults
     }
 
-    /// Writes a filter into the area. Its pages are made sure of first: the program must never
-    /// meet one that is not there. Where that cannot be done, or its tracer has no filters, the
-    /// events cost room in its rings, and are left out when those are read.
+    /// Writes a filter to the area. Its pages are allocated first: the program must never
+    /// access a missing one. If that fails, or the tracer has no filters, the
+    /// events take space in its rings, and are dropped when those are read.
     fn install(&mut self, path: &Path, view: &AreaView<'_>, id: u32, steps: &[FilterStep]) {
         let write = || -> Option<u16> {
             let number = u16::try_from(self.installed.len()).ok()?.checked_add(1)?;
@@ -123,12 +123,12 @@ impl AreaFilters {
         }
     }
 
-    /// Filters that hold for an event of the area.
+    /// Filters that apply to an event of the area.
     pub(super) fn used(&self) -> impl Iterator<Item = &Filter> {
         self.used.iter().filter_map(|number| self.filters.get(*number))
     }
 
-    /// Takes the filters away, when the recording of the program ends.
+    /// Removes the filters, at the end of the program's recording.
     pub(super) fn remove(&mut self, view: &AreaView<'_>) {
         for id in std::mem::take(&mut self.installed).into_keys() {
             let _ = set_filter_of(view, id, 0);
@@ -136,7 +136,7 @@ impl AreaFilters {
         }
     }
 
-    /// Filters whose event no schema of the area has.
+    /// Filters whose event is in no schema of the area.
     pub(super) fn unused(&self) -> impl Iterator<Item = &Filter> {
         let filters = self.filters.iter().enumerate();
         filters.filter(|(number, _)| !self.settled.contains(number)).map(|(_, filter)| filter)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a process that was made waits until sources have looked at it, before it becomes the command.
+//! Makes a new process wait until sources have examined it, before it executes the command.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -12,14 +12,14 @@ const STAY: u8 = 0;
 /// The recorder's end.
 pub(super) struct Gate(OwnedFd);
 
-/// The end of the new process.
+/// The new process's end.
 pub(super) struct Waits {
     own: OwnedFd,
     /// The recorder's end, of which the new process has a copy.
     other: RawFd,
 }
 
-/// Both ends.
+/// Creates both ends.
 pub(super) fn gate() -> io::Result<(Gate, Waits)> {
     let (one, other) = rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -32,12 +32,12 @@ pub(super) fn gate() -> io::Result<(Gate, Waits)> {
 }
 
 impl Waits {
-    /// Says the number of this process and waits for the answer.
+    /// Sends the pid of this process and waits for the response.
     ///
-    /// Errors: this process must not become the command.
+    /// Errors: this process must not execute the command.
     /// Context: between fork and exec: only system calls.
     pub(super) fn pass(&self) -> io::Result<()> {
-        // Without its copy here a recorder that is killed ends the wait.
+        // Closes the copy, so that the wait ends if the recorder is killed.
         // SAFETY: the number is that of the recorder's end, which nothing in this process uses; `exec`
         // would close it.
         unsafe { libc::close(self.other) };
@@ -46,10 +46,10 @@ impl Waits {
         loop {
             match recv(&self.own, &mut answer, RecvFlags::empty()) {
                 Err(rustix::io::Errno::INTR) => {}
-                // Nobody is there who looks at anything: not being recorded keeps no program from running.
+                // There is no recorder: a program must run even if it is not recorded.
                 Ok((0, _)) | Err(_) => return Ok(()),
                 Ok(_) if sent.is_ok() && answer == [STAY] => {
-                    // The process that made it is told the number only.
+                    // The parent process receives only the error number.
                     return Err(io::Error::from_raw_os_error(libc::EPERM));
                 }
                 Ok(_) => return Ok(()),
@@ -59,7 +59,7 @@ impl Waits {
 }
 
 impl Gate {
-    /// Waits for a process, has it looked at, and lets it go or not. If none comes, nothing happens.
+    /// Waits for a process, has it examined, and releases it or not. If none comes, nothing happens.
     pub(super) fn open(self, look: impl FnOnce(u32) -> Result<(), String>) -> Result<(), String> {
         let mut pid = [0; 4];
         let received = loop {
@@ -73,7 +73,7 @@ impl Gate {
         }
         let looked = look(u32::from_ne_bytes(pid));
         let answer = if looked.is_ok() { GO } else { STAY };
-        // If it is gone, whoever started it learns why.
+        // If it has ended, its parent learns the reason.
         let _ = send(&self.0, &[answer], SendFlags::NOSIGNAL);
         looked
     }
@@ -85,14 +85,14 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
-    /// Starts `true` behind a gate at which this is answered.
+    /// Starts `true` after a gate with this response.
     fn start(answer: Result<(), String>) -> (io::Result<()>, Result<(), String>) {
         let (gate, waits) = gate().unwrap();
         std::thread::scope(|scope| {
             let opened =
                 scope.spawn(move || gate.open(|pid| if pid > 1 { answer } else { Ok(()) }));
             let mut command = Command::new("true");
-            // SAFETY: `pass` makes system calls only.
+            // SAFETY: `pass` makes only system calls.
             unsafe { command.pre_exec(move || waits.pass()) };
             let status = command.status().map(|status| assert!(status.success()));
             drop(command);

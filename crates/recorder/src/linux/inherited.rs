@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What this process inherited and a launched program must inherit as well, although the Rust runtime
+//! State inherited by this process that a launched program must inherit as well, although the Rust runtime
 //! and the recorder change it for themselves: which of descriptors 0 to 2 were closed, and which
 //! signals were ignored.
 //!
@@ -19,14 +19,14 @@ const CHANGED: [libc::c_int; 3] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ];
 extern "C" fn look() {
     let mut closed = 0;
     for fd in 0..3 {
-        // SAFETY: F_GETFD only asks, and fails for a descriptor that is closed.
+        // SAFETY: F_GETFD only queries, and fails for a closed descriptor.
         if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
             closed |= 1 << fd;
         }
     }
     let mut ignored = 0;
     for (at, signal) in CHANGED.into_iter().enumerate() {
-        // SAFETY: a zeroed sigaction is valid, and only read into.
+        // SAFETY: a zeroed sigaction is valid, and only written to by the call.
         let is_ignored = unsafe {
             let mut old: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &mut old) == 0
@@ -42,7 +42,7 @@ extern "C" fn look() {
 /// Runs `look` before `main`.
 #[used]
 // SAFETY: the C library calls each pointer of this section once, before `main`; `look` takes no
-// arguments and makes system calls only.
+// arguments and makes only system calls.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = look;
 
@@ -54,9 +54,9 @@ pub(super) struct Inherited {
 }
 
 impl Inherited {
-    /// What the constructor saw.
+    /// The state read by the constructor.
     pub(super) fn of_this_process() -> Inherited {
-        // Keeps the constructor where a linker drops what nobody names.
+        // Keeps the constructor if a linker drops unreferenced items.
         let _ = std::hint::black_box(BEFORE_MAIN);
         // Pair: the constructor's relaxed stores.
         let closed = CLOSED.load(Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Inherited {
         Inherited { closed, ignored }
     }
 
-    /// Gives it to a program.
+    /// Restores it for a program.
     /// Context: between fork and exec: only system calls.
     pub(super) fn restore(self) {
         for (at, signal) in CHANGED.into_iter().enumerate() {
@@ -75,17 +75,17 @@ impl Inherited {
         }
         for fd in 0..3 {
             if self.closed & 1 << fd != 0 {
-                // SAFETY: it is the /dev/null that the runtime put there; nobody else has it.
+                // SAFETY: it is the /dev/null that the runtime opened; it has no other user.
                 unsafe { libc::close(fd) };
             }
         }
     }
 }
 
-/// Lets this process wait for children and outlive the file size limit, whatever it inherited. The
-/// program that is launched gets back what was inherited: [`Inherited::restore`].
+/// Lets this process wait for children and survive the file size limit, whatever it inherited. The
+/// launched program gets the inherited state back: [`Inherited::restore`].
 pub(super) fn prepare() {
-    // SAFETY: only sets dispositions: SIGCHLD ignored would take away the exit status of the program,
+    // SAFETY: only sets dispositions: with SIGCHLD ignored the exit status of the program would be lost,
     // and SIGXFSZ would kill the recorder where a write can fail with an error instead.
     unsafe {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);

@@ -2,12 +2,12 @@
 //! The kernel as a source of a recording: its events through tracefs, without a module.
 //!
 //! ```text
-//! instance  an own set of buffers, set up and taken away again
-//! threads   who is there, from /proc
-//! perf      or perf's buffers, where no instance can be made
-//! sampling  call stacks of programs, so many times a second
-//! lent      or an instance that a helper makes for those who may not
-//! probes    events at functions of programs, defined and taken away again
+//! instance  a separate set of buffers, created and removed again
+//! threads   existing threads, from /proc
+//! perf      or perf's buffers, if no instance can be created
+//! sampling  periodic call stacks of programs
+//! lent      or an instance created by a helper for unprivileged users
+//! probes    events at functions of programs, defined and removed again
 //! ```
 //!
 //! Sources: Documentation/trace/ftrace.rst and events.rst of Linux.
@@ -38,43 +38,43 @@ use crate::kernel::probe::ProbeError;
 use crate::kernel::{Choice, ChoiceError, ClockRelation, CpuStats, KernelEvents, Transcoder};
 use crate::source::{Payload, Sink, Source, SourceReport, StreamPlan};
 
-/// Reading wakes up a CPU: seldom is better, as long as nothing is lost. The kernel says when a
-/// buffer is half full.
+/// Reading wakes up a CPU, so it should be rare as long as nothing is lost. The kernel wakes the reader when
+/// a buffer is half full.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// What to record of the kernel.
+/// Kernel events to record.
 #[derive(Debug, Clone)]
 pub struct KernelOptions {
     /// Groups ([`crate::kernel::GROUPS`]), `SUBSYSTEM:EVENT` with `*` and `?`, or an event's name.
     pub events: Vec<String>,
     /// Functions and marked points of programs ([`crate::kernel::probe::Wish`]).
     pub probes: Vec<String>,
-    /// What all processes cause; else only what the recorded programs and those they start do.
+    /// Events of all processes; otherwise only those of the recorded programs and of programs they start.
     pub whole_machine: bool,
     /// Bytes of each CPU's buffer.
     pub buffer_bytes: u64,
-    /// Where tracefs is; `None`: where it usually is.
+    /// Path of tracefs; `None`: the usual one.
     pub tracefs: Option<std::path::PathBuf>,
-    /// How the kernel is asked.
+    /// The interface to use.
     pub by: KernelBy,
-    /// Do not ask for the clock of the recording, but relate the kernel's monotonic clock to it, as
-    /// where the kernel has no better one.
+    /// Use the kernel's monotonic clock and relate it to the recording's clock, even if the kernel
+    /// has that clock.
     pub relate_clocks: bool,
 }
 
-/// How the kernel gives its events.
+/// Interface to the kernel's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KernelBy {
-    /// In an instance of tracefs; where none can be made, by perf.
+    /// An instance of tracefs; if none can be created, perf.
     #[default]
     Either,
-    /// In an instance of tracefs, which also chooses processes and has the recording's clock.
+    /// An instance of tracefs, which also selects processes and has the recording's clock.
     Tracefs,
-    /// By `perf_event_open`.
+    /// `perf_event_open`.
     Perf,
 }
 
-/// Makes the source. Nothing is recorded before [`Source::begin`].
+/// Creates the source. Nothing is recorded before [`Source::begin`].
 ///
 /// Errors: see [`KernelError`]; then nothing was changed.
 pub fn open(options: &KernelOptions) -> Result<Box<dyn Source>, KernelError> {
@@ -86,7 +86,7 @@ pub fn open(options: &KernelOptions) -> Result<Box<dyn Source>, KernelError> {
         Ok(source) => Ok(Box::new(source)),
         Err(KernelError::Unavailable(sentence)) if options.by == KernelBy::Either => {
             by_perf(options).map_err(|error| match error {
-                // The first reason is the one that something can be done about.
+                // The user can do something about the first reason.
                 KernelError::Unavailable(_) => KernelError::Unavailable(sentence),
                 other => other,
             })
@@ -95,14 +95,14 @@ pub fn open(options: &KernelOptions) -> Result<Box<dyn Source>, KernelError> {
     }
 }
 
-/// Why nothing of the kernel can be recorded.
+/// Why kernel events cannot be recorded.
 #[derive(Debug)]
 pub enum KernelError {
-    /// An event was named that there is not.
+    /// There is no such event.
     Choice(ChoiceError),
-    /// A program, function or point was named that there is not.
+    /// There is no such program, function or point.
     Probe(ProbeError),
-    /// A right or a file system is missing: a sentence that says which, and what to do.
+    /// A privilege or a file system is missing: a sentence with the cause, and what to do.
     Unavailable(String),
 }
 
@@ -118,16 +118,16 @@ impl std::fmt::Display for KernelError {
 
 impl std::error::Error for KernelError {}
 
-/// See the module's description.
+/// Kernel events through tracefs.
 #[derive(Debug)]
 pub struct KernelSource {
     instance: Instance,
-    /// Behind the instance: what is enabled there cannot be taken away.
+    // Dropped after the instance: a probe that is enabled there cannot be removed.
     _probes: Option<Probes>,
     events: KernelEvents,
     transcoder: Transcoder,
     choice: Choice,
-    /// The kernel's number of marks, if they can be had.
+    /// The kernel's number of marks, if available.
     marks: Option<u16>,
     whole_machine: bool,
     relate_clocks: bool,
@@ -137,16 +137,16 @@ pub struct KernelSource {
     hz: u64,
     page: Vec<u8>,
     pages_max: usize,
-    /// Losses that were told already, by CPU.
+    /// Losses reported so far, by CPU.
     told: Vec<LossCounts>,
 }
 
 impl KernelSource {
-    /// Makes buffers of its own in the kernel, and reads how it describes the events. Nothing is
-    /// recorded before [`Source::begin`]. Buffers that a killed recorder left are taken away.
+    /// Creates buffers in the kernel, and reads the descriptions of the events. Nothing is
+    /// recorded before [`Source::begin`]. Buffers left by a killed recorder are removed.
     ///
     /// Errors: see [`KernelError`]; then nothing was changed.
-    /// Cost: a file for each event; some ten milliseconds for all system calls.
+    /// Cost: a file for each event; about ten milliseconds for all system calls.
     pub fn open(options: &KernelOptions) -> Result<KernelSource, KernelError> {
         let found = probes::find(&options.probes).map_err(KernelError::Probe)?;
         let place = Place::find(options.tracefs.as_deref()).map_err(KernelError::Unavailable)?;
@@ -201,7 +201,7 @@ impl KernelSource {
         })
     }
 
-    /// What could not be described.
+    /// Events that could not be described.
     pub fn problems(&self) -> &[String] {
         &self.events.problems
     }
@@ -224,7 +224,7 @@ impl KernelSource {
         Ok(())
     }
 
-    /// Measures how the clocks hang together.
+    /// Measures the relation of the clocks.
     fn relate(&mut self) {
         if self.hz != 0 {
             let (ns, ticks) = clocks::monotonic_and_ticks(self.kind);
@@ -232,13 +232,13 @@ impl KernelSource {
         }
     }
 
-    /// Reads all pages there are; the greatest part of a buffer that they were.
+    /// Reads all pages present; returns the fullest buffer's fraction.
     fn read_pages(&mut self) -> f64 {
         let mut most = 0;
         for cpu in 0..self.instance.cpus().len() {
             let mut pages = 0;
-            // A writer that is faster gets its turn next time. Reading is recorded, too, where the
-            // whole machine is: there is always something more.
+            // A faster writer continues in the next round. With the whole machine recorded, reading
+            // itself creates events, so there are always more.
             let mut is_behind = true;
             while is_behind
                 && pages < self.pages_max
@@ -252,7 +252,7 @@ impl KernelSource {
         most as f64 / self.pages_max as f64
     }
 
-    /// A thread whose marks count: of marks the kernel gives those of everybody.
+    /// Selects a thread whose marks count, because the kernel returns the marks of all threads.
     fn choose_marks(&mut self, tid: u32) {
         if let Some(marks) = self.marks.filter(|_| !self.whole_machine) {
             self.transcoder.choose_of(marks).add(tid);
@@ -264,7 +264,7 @@ impl KernelSource {
         self.transcoder.turn(&self.relation, sink, &mut threads::process_of);
     }
 
-    /// Losses that no page told.
+    /// Reports losses that no page contained.
     fn tell_losses(&mut self, cpu: usize, stats: &CpuStats, sink: &mut dyn Sink) {
         let by_pages = self.transcoder.sums(cpu).missed;
         self.told[cpu].full = self.told[cpu].full.max(by_pages);
@@ -304,8 +304,8 @@ impl KernelSource {
     }
 }
 
-/// What every way to the kernel's events begins with, as soon as they are on: who is there, and what
-/// could not be described. Whoever comes from here on is told by an event.
+/// Common start of all interfaces, as soon as events are enabled: existing threads, and
+/// events that could not be described. Events report later threads.
 fn begin_with(events: &KernelEvents, transcoder: &mut Transcoder, began: u64, sink: &mut dyn Sink) {
     let list = threads::all();
     tell_threads(&list, began, sink);
@@ -319,7 +319,7 @@ fn begin_with(events: &KernelEvents, transcoder: &mut Transcoder, began: u64, si
     }
 }
 
-/// Says who is there: records of the internal schema at `time`.
+/// Records existing threads, by records of the internal schema at `time`.
 fn tell_threads(list: &[threads::Process], time: u64, sink: &mut dyn Sink) {
     let name_of = |name: &[u8], payload: &mut Payload<'_>| payload.text(name);
     for process in list {
@@ -395,7 +395,7 @@ impl Source for KernelSource {
     }
 
     fn started(&mut self, pid: u32) {
-        // It was made before it was chosen, so no event tells.
+        // It was created before it was selected, so no event reports it.
         self.transcoder.tasks().learn(pid, pid);
         self.choose_marks(pid);
     }
@@ -418,7 +418,7 @@ impl Source for KernelSource {
     }
 
     fn pause(&mut self, paused: bool) {
-        // A recording that goes on would only have more than was asked for.
+        // If this fails, the recording only contains more than requested.
         let _ = self.instance.switch(!paused, self.marks.is_some());
     }
 
@@ -427,7 +427,7 @@ impl Source for KernelSource {
         {
             sink.problem(problem);
         }
-        // Nothing is added any more, so this ends.
+        // No more events are added, so this terminates.
         while self.read_pages() > 0.0 {
             self.turn(sink);
         }
@@ -456,9 +456,9 @@ impl Source for KernelSource {
     }
 }
 
-/// Where tracefs is on this machine, if it can be used: for tests and messages.
+/// Path of tracefs on this machine, if it can be used: for tests and messages.
 ///
-/// Errors: the sentence for people.
+/// Errors: a sentence for the user.
 pub fn tracefs() -> Result<std::path::PathBuf, String> {
     instance::find(None::<&Path>)
 }

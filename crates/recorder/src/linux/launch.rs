@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Starting the program to be recorded.
+//! Starts the program to be recorded.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -17,10 +17,10 @@ use crate::error::Error;
 use crate::options::{RecordOptions, rings_grow};
 use crate::report;
 
-/// Patterns longer than this cannot be handed over in the environment.
+/// Maximum size of patterns that are passed in the environment.
 const REQUEST_BYTES_MAX: usize = 2000;
 
-/// The text of `LATERALIS_RECORD` [ring-abi §8]. `prepared`: names under which there may be areas.
+/// The text of `LATERALIS_RECORD` [ring-abi §8]. `prepared`: names of prepared areas.
 pub(super) fn record_request(
     session: u64,
     options: &RecordOptions,
@@ -30,7 +30,7 @@ pub(super) fn record_request(
         RingMode::Discard => "discard",
         RingMode::Overwrite => "overwrite",
     };
-    // With a start trigger nothing is enabled until the trigger is set.
+    // With a start trigger no event is enabled until the trigger is set.
     let waits = options.trigger.as_ref().is_some_and(|trigger| trigger.start.is_some());
     let enable = if waits {
         String::new()
@@ -39,7 +39,7 @@ pub(super) fn record_request(
     } else {
         options.enable.to_string()
     };
-    // The program then need not ask the kernel.
+    // Saves the program a system call.
     let cpus = possible_cpus().map_or(String::new(), |cpus| format!("cpus={cpus};"));
     let namespace = processes::own_namespace();
     let namespace = if namespace == 0 { String::new() } else { format!("pidns={namespace};") };
@@ -63,7 +63,7 @@ pub(super) fn record_request(
     Ok(request)
 }
 
-/// The session whose request a process was started with, by its environment: children inherit it.
+/// The session whose request is in a process's environment, which children inherit.
 pub(super) fn inherited_session(pid: u32) -> Option<u64> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let request = environment
@@ -74,20 +74,20 @@ pub(super) fn inherited_session(pid: u32) -> Option<u64> {
     u64::from_str_radix(session, 16).ok().filter(|session| *session != 0)
 }
 
-/// Bytes of each ring of a program with a ring for each CPU, as the bound of all its rings leaves them.
+/// Bytes of each per-CPU ring of a program, within the limit for all its rings.
 #[must_use]
 pub fn ring_bytes(options: &RecordOptions) -> u64 {
     options.buffer_bytes.min(options.cap_bytes / possible_cpus().unwrap_or(1))
 }
 
-/// CPUs that this machine can have, by the number of the last.
+/// Number of possible CPUs of this machine, from the number of the last.
 pub(super) fn possible_cpus() -> Option<u64> {
     let cpus = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
     let last: u64 = cpus.trim().rsplit(['-', ',']).next()?.parse().ok()?;
     last.checked_add(1)
 }
 
-/// Lets this process open as many files as it may; the former limit, for the child.
+/// Raises the limit of open files of this process to its maximum; returns the former one, for the child.
 pub(super) fn raise_file_limit() -> Option<Rlimit> {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: before.maximum, maximum: before.maximum };
@@ -95,15 +95,15 @@ pub(super) fn raise_file_limit() -> Option<Rlimit> {
     Some(before)
 }
 
-/// What the new process does before it becomes the command.
+/// Actions of the new process before it executes the command.
 pub(super) struct BeforeExec {
-    /// The limit of open files to give it back.
+    /// The limit of open files to restore.
     pub(super) file_limit: Option<Rlimit>,
-    /// Where it writes its number.
+    /// Files to write its pid to.
     pub(super) adoptions: Vec<OwnedFd>,
-    /// Where it waits for sources that look at it first.
+    /// Where it waits for sources that examine it first.
     pub(super) waits: Option<Waits>,
-    /// What the recorder changed for itself.
+    /// State that the recorder changed for itself.
     pub(super) inherited: Inherited,
 }
 
@@ -116,7 +116,7 @@ impl BeforeExec {
         let mut digits = [0; 12];
         for file in &self.adoptions {
             let text = decimal(std::process::id(), &mut digits);
-            // Not being looked at by a source does not keep a program from running.
+            // A failure of a source must not keep a program from running.
             let _ = rustix::io::write(file, text);
         }
         self.inherited.restore();
@@ -124,7 +124,7 @@ impl BeforeExec {
     }
 }
 
-/// A number as text, without memory of its own.
+/// A number as text, without allocation.
 fn decimal(mut number: u32, digits: &mut [u8; 12]) -> &[u8] {
     let mut at = digits.len();
     loop {
@@ -137,7 +137,7 @@ fn decimal(mut number: u32, digits: &mut [u8; 12]) -> &[u8] {
     }
 }
 
-/// Starts the command with its terminal, files and signals as they are here.
+/// Starts the command with the current terminal, files and signals.
 pub(super) fn spawn(
     command: &[OsString],
     area_dir: &Path,
@@ -156,7 +156,7 @@ pub(super) fn spawn(
             child.env(name, value);
         }
     }
-    // SAFETY: `act` makes system calls only; nothing else runs between fork and exec.
+    // SAFETY: `act` makes only system calls; nothing else runs between fork and exec.
     unsafe {
         child.pre_exec(move || before.act());
     }
@@ -165,7 +165,7 @@ pub(super) fn spawn(
         .map_err(|cause| Error::Launch { command: program.to_string_lossy().into_owned(), cause })
 }
 
-/// The library in front of the user's own, which stay; behind that of a sanitizer, which must be first.
+/// Prepends the library to the user's own, but after that of a sanitizer, which must be first.
 fn preload_list(library: &OsStr, own: Option<OsString>) -> OsString {
     let Some(mut own) = own else { return library.to_owned() };
     let has_sanitizer = String::from_utf8_lossy(own.as_encoded_bytes()).contains("asan");
@@ -180,7 +180,7 @@ fn preload_list(library: &OsStr, own: Option<OsString>) -> OsString {
     list
 }
 
-/// A command and how it ended, for the report.
+/// The command and its exit status, for the report.
 pub(super) fn command_report(command: &[OsString], status: Option<ExitStatus>) -> report::Command {
     let signal = status.and_then(|status| status.signal());
     report::Command {

@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use super::sigbus::Guard;
 
-/// Longest file that is mapped: more than any area can ask for.
+/// Maximum size of a mapped file: larger than any area.
 const MAP_BYTES_MAX: u64 = 1 << 40;
 
 /// A mapped file. Unmapped on drop.
@@ -20,21 +20,21 @@ const MAP_BYTES_MAX: u64 = 1 << 40;
 pub(super) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// Where the area begins in the file, a multiple of 8.
+    /// Offset of the area in the file, a multiple of 8.
     area_offset: usize,
     writable: bool,
     guard: Guard,
 }
 
-// SAFETY: the mapping is owned, and used only through views, which any thread may use.
+// SAFETY: the mapping is owned, and accessed only through views, which any thread may use.
 unsafe impl Send for Mapping {}
 
-/// How a file is mapped.
+/// Mapping mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Shared, to work with: stores reach the program.
+    /// Shared, for recording: stores are visible to the program.
     Shared,
-    /// Private: nothing that is done here changes the file.
+    /// Private: no store here changes the file.
     Private,
 }
 
@@ -52,11 +52,11 @@ impl Mapping {
             usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         let flags = match access {
             Access::Shared => MapFlags::SHARED,
-            // Written pages would be private; nothing writes, but loads of atomics want
+            // Written pages would be private; nothing is written, but atomic loads need
             // memory that could be.
             Access::Private => MapFlags::PRIVATE | MapFlags::NORESERVE,
         };
-        // SAFETY: a fresh address chosen by the kernel; nothing else uses it.
+        // SAFETY: a fresh address chosen by the kernel; it has no other user.
         let base = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -73,8 +73,8 @@ impl Mapping {
         Ok(Some(Mapping { base, bytes, area_offset: 0, writable: access == Access::Shared, guard }))
     }
 
-    /// The same mapping for an area that begins inside the file.
-    /// `None` if the offset is no multiple of 8 inside the file.
+    /// The same mapping for an area at an offset in the file.
+    /// `None` if the offset is not a multiple of 8 inside the file.
     pub(super) fn at_offset(mut self, offset: u64) -> Option<Mapping> {
         self.area_offset = usize::try_from(offset).ok()?;
         (self.area_offset < self.bytes && self.area_offset.is_multiple_of(8)).then_some(self)
@@ -91,16 +91,16 @@ impl Mapping {
         unsafe { AreaView::from_raw(start, self.bytes - self.area_offset, self.writable) }
     }
 
-    /// The memory of a private mapping of a file that nobody changes, as bytes.
+    /// The memory of a private mapping of an unchanging file, as bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         debug_assert!(!self.writable, "mapping:private");
-        // SAFETY: valid for reads as long as self. A file changed by others while it is read
-        // here could change under the slice; recovery is documented to want files at rest, and
-        // the only reader of this slice, the scan for magic words, copes with any bytes.
+        // SAFETY: valid for reads as long as self. A file that other processes change meanwhile
+        // could change under the slice; recovery is documented to require files at rest, and
+        // the only reader of this slice, the scan for magic words, handles any bytes.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes) }
     }
 
-    /// Whether the file turned out shorter than it was.
+    /// Whether the file has been truncated.
     pub(super) fn was_cut(&self) -> bool {
         self.guard.was_hit()
     }
@@ -114,8 +114,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Opens an area file for working with it: regular, of this user (or of anybody for root), not
-/// through a symbolic link. With what was looked at.
+/// Opens an area file for recording: it must be regular, belong to this user (or any user for root), and not
+/// be a symbolic link. Also returns the checked metadata.
 pub(super) fn open_area(path: &Path) -> io::Result<(File, Metadata)> {
     let file = OpenOptions::new()
         .read(true)

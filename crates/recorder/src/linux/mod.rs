@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Linux: the only part of this crate that touches the system.
+//! Linux: the only part of this crate that uses the operating system.
 //!
 //! ```text
 //! session ─ launch, control, signals       one recording from start to end
-//!    ├ unrecorded                          programs that cannot take the library
-//!    ├ inherited                           what the program must inherit
+//!    ├ unrecorded                          programs that cannot load the library
+//!    ├ inherited                           state that the program must inherit
 //!    ├ area ─ mapping, rings, trigger      one area: schemas, rings
-//!    └ sources                             where events come from besides programs
+//!    └ sources                             sources of events besides programs
 //!         └ recording ─ output             the directory
-//! rules                                    conditions, and what is done when they fire
+//! rules                                    conditions, and their actions
 //! keep                                     windows of time, when a condition fires
 //! kernel                                   events of the kernel as a source
-//! prepared                                areas made before the programs that use them
-//! discovery                                what can be traced, what is enabled
+//! prepared                                areas created before the programs that use them
+//! discovery                                traceable programs, enabled events
 //! ```
 
 mod area;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The directory of a recording. Packets are appended by single writes, texts are replaced by
-//! rename, so it can be read at any moment [trace-layout].
+//! rename, so it can be read at any time [trace-layout].
 
 mod directory;
 
@@ -43,15 +43,15 @@ struct Stream {
 pub(super) enum AppendError {
     /// The cap on stream bytes is reached.
     Cap,
-    /// The file could not be written; it ends with the last whole packet.
+    /// Writing failed; the file ends with the last complete packet.
     Write(io::Error),
 }
 
-/// The directory.
+/// The directory of a recording.
 #[derive(Debug)]
 pub(super) struct Output {
     root: PathBuf,
-    /// Locked as long as somebody writes: see [`is_being_written`].
+    /// Locked while a recorder writes: see [`is_being_written`].
     _lock: Option<File>,
     reserve: Reserve,
     streams: Vec<Stream>,
@@ -61,14 +61,14 @@ pub(super) struct Output {
     bytes: u64,
     bytes_max: u64,
     keeps_streams: bool,
-    /// It is a folder of recordings, and none itself.
+    /// It is a folder of recordings, and not a recording itself.
     is_folder: bool,
     live: Option<LiveServer>,
 }
 
 impl Output {
-    /// A stream file that is there already, with these packets and nothing else. Its index is
-    /// written anew.
+    /// Adds an existing stream file that contains exactly these packets. Its index is
+    /// rewritten.
     pub(super) fn restore_stream(
         &mut self,
         folder: Folder,
@@ -102,7 +102,7 @@ impl Output {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -137,17 +137,17 @@ impl Output {
         Ok(())
     }
 
-    /// Gives free what was set aside for the texts of the end.
+    /// Releases the space reserved for the final texts.
     pub(super) fn use_reserve(&mut self) {
         self.reserve.release();
     }
 
-    /// Replaces `report.json` for the last time. Live clients get it behind everything else.
+    /// Replaces `report.json` for the last time. Live clients receive it after everything else.
     pub(super) fn write_last_report(&mut self, text: &str) -> Result<(), Error> {
         let live = self.live.take();
         let written = self.write_report(text).or_else(|error| {
-            // Without room for another file the old one is written over: nothing comes after it
-            // that a reader could see half.
+            // Without room for another file the old one is overwritten: nothing follows, so
+            // readers do not see it half written.
             self.overwrite_report(text).map_err(|_| error)
         });
         if let Some(live) = live {
@@ -166,8 +166,8 @@ impl Output {
         file.set_len(text.len() as u64)
     }
 
-    /// From here on clients get what the directory gets. Without `keeps_streams` only they get
-    /// packets.
+    /// From now on clients receive the same data as the directory. Without `keeps_streams` only clients
+    /// receive packets.
     pub(super) fn set_live(&mut self, live: Option<LiveServer>, keeps_streams: bool) {
         self.live = live;
         self.keeps_streams = keeps_streams;
@@ -178,7 +178,7 @@ impl Output {
         self.live.as_ref()
     }
 
-    /// A new stream file; it is made with its first packet. A name that is taken gets a number.
+    /// Adds a stream file, which is created with its first packet. A name in use gets a number.
     pub(super) fn add_stream(&mut self, folder: Folder, name: &str) -> StreamFile {
         let taken = |name: &str| {
             self.streams.iter().any(|stream| stream.folder == folder && stream.name == name)
@@ -203,7 +203,7 @@ impl Output {
         StreamFile(self.streams.len() - 1)
     }
 
-    /// Path of a stream file under the directory.
+    /// Path of a stream file relative to the directory.
     pub(super) fn stream_path(&self, stream: StreamFile) -> String {
         let stream = &self.streams[stream.0];
         match stream.folder {
@@ -212,7 +212,7 @@ impl Output {
         }
     }
 
-    /// Appends a packet, or leaves the file as it was.
+    /// Appends a packet; on failure the file is unchanged.
     pub(super) fn append(
         &mut self,
         handle: StreamFile,
@@ -222,7 +222,7 @@ impl Output {
         self.append_counted(handle, packet, entry, None)
     }
 
-    /// Appends a packet with so many events of schemas, or leaves the file as it was.
+    /// Appends a packet with its number of events of schemas; on failure the file is unchanged.
     pub(super) fn append_counted(
         &mut self,
         handle: StreamFile,
@@ -261,15 +261,15 @@ impl Output {
         stream.bytes += packet.len() as u64;
         self.bytes += packet.len() as u64;
         if stream.pending_index.len() >= 1024 {
-            // A lost index costs time later, not data; the next attempt may succeed.
+            // A missing index costs time later, not data; the next attempt may succeed.
             let _ = self.write_index(handle.0);
         }
         self.tell_live(handle, packet, entry, events);
         Ok(())
     }
 
-    /// Appends the last packet of a stream after writing had failed or the cap was reached, or
-    /// leaves the file as it was.
+    /// Appends the last packet of a stream after writing failed or the cap was reached; on failure the
+    /// file is unchanged.
     pub(super) fn append_last(
         &mut self,
         handle: StreamFile,
@@ -371,7 +371,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes all index entries that are due.
+    /// Writes all pending index entries.
     pub(super) fn write_indexes(&mut self) -> Result<(), Error> {
         for index in 0..self.streams.len() {
             self.write_index(index)?;
@@ -380,7 +380,7 @@ impl Output {
     }
 }
 
-/// One write, or none: a short write is taken back.
+/// Writes a packet completely or not at all: a short write is undone.
 fn write_whole(file: &mut File, at: u64, packet: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while done < packet.len() {

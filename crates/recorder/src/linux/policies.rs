@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Policies on the processes of this machine: what is known of one, what is wanted of it, and
-//! the request that programs find when they start [ring-abi §8].
+//! Policies on the processes of this machine: facts about a process, the plan for it, and
+//! the request that programs read when they start [ring-abi §8].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -22,26 +22,26 @@ use crate::pattern::Patterns;
 use crate::policy::{self, Common, Facts};
 use crate::sieve::ThreadRule;
 
-/// Name of the file with the request, in the directory of areas.
+/// Name of the request file, in the directory of areas.
 const REQUEST_NAME: &str = "record.request";
-/// Ancestors that a label has at most.
+/// Maximum number of ancestors in a label.
 const ANCESTORS_MAX: usize = 64;
-/// As much of the list of users as is read.
+/// Maximum number of bytes read from the list of users.
 const USERS_BYTES_MAX: usize = 1 << 20;
 
-/// What is wanted of one program.
+/// The recording plan of one program.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) wish: RingWish,
     pub(super) enable: Patterns,
     pub(super) filters: Vec<Filter>,
-    /// What of it is wanted of which thread; none: all of every one.
+    /// Rules for threads; empty: all events of all threads.
     pub(super) threads: Vec<ThreadRule>,
-    /// The recording that its events go to; `None`: that of the session.
+    /// The recording for its events; `None`: that of the session.
     pub(super) output: Option<PathBuf>,
 }
 
-/// What the options want of the program of an area; `None`: nothing.
+/// The plan of the options for the program of an area; `None`: not recorded.
 pub(super) fn wanted(options: &RecordOptions, area: &OpenArea) -> Option<Wanted> {
     let header = &area.header;
     let wanted = match &options.policies {
@@ -73,7 +73,7 @@ pub(super) fn wanted(options: &RecordOptions, area: &OpenArea) -> Option<Wanted>
     })
 }
 
-/// What policies can be compared with: what /proc says only of a process that was checked.
+/// Facts for policies; those from /proc are used only of a verified process.
 fn facts(process: Option<&VerifiedProcess>, program: &str, command: &[String], uid: u32) -> Facts {
     let pid = process.map(VerifiedProcess::pid);
     Facts {
@@ -86,14 +86,14 @@ fn facts(process: Option<&VerifiedProcess>, program: &str, command: &[String], u
     }
 }
 
-/// The facts of a program that can be traced.
+/// The facts of a traceable program.
 pub fn facts_of(area: &AreaInfo) -> Facts {
     let open = super::discovery::open(&area.path).ok();
     let process = open.and_then(|open| living(&open).into_iter().next());
     facts(process.as_ref(), &area.exe, &area.command, area.uid)
 }
 
-/// Programs from the first ancestor to the process itself.
+/// Names of the programs from the first ancestor to the process itself.
 fn label(pid: u32) -> String {
     let mut names = Vec::new();
     let mut current = pid;
@@ -109,7 +109,7 @@ fn label(pid: u32) -> String {
     names.join(" -> ")
 }
 
-/// Path of the control group: that of version 2, else of the first hierarchy.
+/// Path of the control group: of version 2, else of the first hierarchy.
 fn cgroup(pid: u32) -> String {
     let text = fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -118,7 +118,7 @@ fn cgroup(pid: u32) -> String {
     unified.or_else(first).unwrap_or_default().to_owned()
 }
 
-/// A user's name by /etc/passwd.
+/// A user's name from /etc/passwd.
 fn user_name(uid: u32) -> String {
     let text = fs::read("/etc/passwd").unwrap_or_default();
     let text = String::from_utf8_lossy(&text[..text.len().min(USERS_BYTES_MAX)]);
@@ -130,7 +130,7 @@ fn user_name(uid: u32) -> String {
     found.unwrap_or_default()
 }
 
-/// What programs are asked for that start from now on.
+/// The request to programs that start from now on.
 pub(super) fn request_text(
     options: &RecordOptions,
     session: u64,
@@ -150,8 +150,8 @@ pub(super) fn request_text(
     policy::request(&policies, &common).map_err(|error| Error::Refused(error.to_string()))
 }
 
-/// A request to every program that starts, as long as it lives: the lock on its file tells
-/// programs that somebody is here, and goes with this process however it ends.
+/// A request to every starting program. The lock on its file shows
+/// programs that the recorder is running, and ends with this process in any case.
 #[derive(Debug)]
 pub(super) struct Standing {
     path: PathBuf,
@@ -159,9 +159,9 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Publishes.
+    /// Publishes the request.
     ///
-    /// Errors: another recorder has a request of this kind, or the file cannot be made.
+    /// Errors: another recorder has published one, or the file cannot be created.
     pub(super) fn publish(area_dir: &Path, text: &str) -> Result<Standing, Error> {
         let path = area_dir.join(REQUEST_NAME);
         if is_held(&path) {
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(fs::read_to_string(dir.join(REQUEST_NAME)).unwrap(), "one");
         drop(first);
         assert!(!dir.join(REQUEST_NAME).exists());
-        // What a killed recorder left holds nobody up.
+        // The file of a killed recorder is replaced.
         fs::write(dir.join(REQUEST_NAME), "old").unwrap();
         let second = Standing::publish(&dir, "new").unwrap();
         assert_eq!(fs::read_to_string(dir.join(REQUEST_NAME)).unwrap(), "new");

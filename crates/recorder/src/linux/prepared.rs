@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Areas that are made before the programs that will use them [ring-abi §2, "Prepared areas"]: where many
-//! programs start one after the other, to make an area is a third of what recording one of them costs.
+//! Areas created before the programs that will use them [ring-abi §2, "Prepared areas"]: if many
+//! programs start one after the other, creating an area is a third of the cost of recording one of them.
 //!
-//! Each is a new file that no other program has had. An area of a program that has ended is never given to
-//! another one: that a process neither has it open nor maps it does not prove that none can write to its
-//! pages (buffers registered with io_uring keep them), and new pages are the only proof.
+//! Each is a new file that no other program has used. An area of a program that has ended is never given to
+//! another one: even if no process has it open or maps it, its pages may still be
+//! written (buffers registered with io_uring keep them), so only new pages are safe.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,25 +22,25 @@ use super::launch;
 use super::session_lock::{is_held, lock_path};
 use crate::options::{RecordOptions, rings_grow};
 
-/// Names of prepared areas of a session; not all of them need be there.
+/// Number of names for prepared areas of a session; not all of them need to exist.
 const NAMES_MAX: u64 = 16;
-/// Memory of all of them together.
+/// Maximum memory of all of them together.
 const BYTES_MAX: u64 = 4 << 20;
-/// As many are made between two looks at the rings.
+/// Maximum number created between two rounds of draining.
 const AT_ONCE: usize = 6;
-/// Programs of which each starts this long after the one before are many if they are MANY, and if none starts
-/// for so long there are none.
+/// This many programs, each started within this time after the previous one, count as busy; if none starts
+/// for this time, the session is idle.
 const MANY: usize = 4;
 const BUSY: Duration = Duration::from_secs(1);
-/// Bytes at the beginning of a ring's data that have content already: the program maps them with the
+/// Bytes at the start of a ring's data that already have content: the program maps them with the
 /// control page.
 const READY_BYTES: u64 = 4096;
-/// Memory that rings begin with, as in `first_bytes` of `tracer/c/src/area.c`: that of the CPU on which the
-/// program starts, and of each other one its share.
+/// Initial memory of rings, as in `first_bytes` of `tracer/c/src/area.c`: of the CPU on which the
+/// program starts, and the share of each other one.
 const FIRST_RING_BYTES_HERE: u64 = 128 << 10;
 const FIRST_BYTES: u64 = 256 << 10;
 const FIRST_RING_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=32 << 10;
-/// The same where events are wanted of which a program has thousands before its rings are first read.
+/// Likewise if events are enabled that a program records by the thousands before its rings are first read.
 const FIRST_BYTES_FREQUENT: u64 = 2 << 20;
 const FIRST_RING_BYTES_FREQUENT: u64 = 256 << 10;
 /// `LAT_RING_PER_CPU` of `abi.h`.
@@ -50,14 +50,14 @@ const FREQUENT: [&str; 2] = ["malloc", "mutex"];
 
 const PREFIX: &str = "prepared-";
 
-/// What every prepared area of a session begins with.
+/// Initial content of every prepared area of a session.
 #[derive(Debug)]
 struct Template {
     /// Length of the file.
     bytes: u64,
-    /// Offset and content of what is not zero, and of pages that the program maps at once, but for rings.
+    /// Offset and content of non-zero parts, and of pages that the program maps at once, except rings.
     parts: Vec<(u64, Vec<u8>)>,
-    /// Offset and length of what has memory, but for rings.
+    /// Offset and length of allocated parts, except rings.
     allocated: Vec<(u64, u64)>,
     rings: Rings,
 }
@@ -66,7 +66,7 @@ struct Template {
 #[derive(Debug)]
 struct Rings {
     geometry: Geometry,
-    /// Memory of the data of the ring of the CPU that the area is for, and of each other one.
+    /// Memory of the data of the ring of the area's CPU, and of each other one.
     here: u64,
     elsewhere: u64,
 }
@@ -97,7 +97,7 @@ impl Rings {
         if cpu == Some(ring) { self.here } else { self.elsewhere }
     }
 
-    /// Offset and length of what has memory in an area for programs that start on this CPU.
+    /// Offset and length of allocated parts in an area for programs that start on this CPU.
     fn allocated(&self, cpu: Option<u32>) -> impl Iterator<Item = (u64, u64)> {
         (0..self.geometry.ring_count()).map(move |ring| {
             let bytes = abi::RING_CONTROL_BYTES + self.first_bytes(ring, cpu);
@@ -105,7 +105,7 @@ impl Rings {
         })
     }
 
-    /// Offset and content of the beginnings of all rings.
+    /// Offset and content of the starts of all rings.
     fn parts(&self, cpu: Option<u32>) -> impl Iterator<Item = (u64, Vec<u8>)> {
         let whole = self.geometry.ring_bytes();
         (0..self.geometry.ring_count()).map(move |ring| {
@@ -122,14 +122,14 @@ impl Rings {
 /// The prepared areas of a session. Removed on drop.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Of these areas alone: a search for areas does not list them.
+    /// Contains only these areas, so that a search for areas does not list them.
     folder: PathBuf,
     template: Template,
     names: u32,
     /// Some may be missing.
     is_short: bool,
     last_found: Option<Instant>,
-    /// Programs since the last time that none came for so long.
+    /// Number of programs since the session was last idle.
     recent: usize,
     busy_until: Option<Instant>,
 }
@@ -144,7 +144,7 @@ pub(super) fn session_of(name: &str) -> Option<u64> {
     u64::from_str_radix(session, 16).ok().filter(|_| session.len() == 16)
 }
 
-/// Removes what a killed recorder left. No program takes a prepared area of a session that is over.
+/// Removes leftovers of killed recorders. No program takes a prepared area of an ended session.
 pub(super) fn sweep(area_dir: &Path) {
     for entry in fs::read_dir(area_dir).into_iter().flatten().flatten() {
         let Some(session) = entry.file_name().to_str().and_then(session_of) else { continue };
@@ -155,8 +155,8 @@ pub(super) fn sweep(area_dir: &Path) {
 }
 
 impl Template {
-    /// For programs that the preload library is loaded into, whose schema this is. `None`: they do not make
-    /// such areas, or not such that the recorder gives memory to.
+    /// For programs with the preload library, whose schema this is. `None`: they do not create
+    /// such areas, or not with growing rings.
     fn new(session: u64, options: &RecordOptions, loaded: &Schema) -> Option<Template> {
         let waits = options.trigger.as_ref().is_some_and(|trigger| trigger.start.is_some());
         let is_plain = options.mode == RingMode::Discard
@@ -196,13 +196,13 @@ impl Template {
         Some(Template { bytes, parts, allocated, rings: Rings::new(options, loaded, geometry) })
     }
 
-    /// Bytes of memory that an area takes.
+    /// Bytes of memory of an area.
     fn allocated_bytes(&self) -> u64 {
         let rings = self.rings.allocated(Some(0));
         self.allocated.iter().copied().chain(rings).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Makes a file of it for programs that start on this CPU, under a name only when it is complete.
+    /// Creates a file for programs that start on this CPU, which gets its name only when it is complete.
     fn make(&self, folder: &Path, path: &Path, cpu: Option<u32>) -> io::Result<()> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(open(folder, flags, Mode::RUSR | Mode::WUSR)?);
@@ -221,7 +221,8 @@ impl Template {
     }
 }
 
-/// The rings that a program makes [`ring_geometry` of `tracer/c/src/area.c`]: it takes no area with others.
+/// The ring geometry that a program would choose [`ring_geometry` of `tracer/c/src/area.c`]: it accepts no
+/// other.
 fn geometry(options: &RecordOptions, count: u32) -> Option<Geometry> {
     let floor = |bytes: u64| 1 << bytes.max(1).ilog2();
     let buffer = options.buffer_bytes.min(options.cap_bytes / u64::from(count));
@@ -276,8 +277,8 @@ fn tables(session: u64, options: &RecordOptions, geometry: &Geometry, loaded: &S
 }
 
 impl Prepared {
-    /// For the programs of a session, into which the library with the schema `loaded` is loaded. Makes
-    /// none. `None`: the session has none.
+    /// For the programs of a session, which load the library with the schema `loaded`. Creates
+    /// no area yet. `None`: the session prepares none.
     pub(super) fn new(
         area_dir: &Path,
         session: u64,
@@ -286,7 +287,7 @@ impl Prepared {
     ) -> Option<Prepared> {
         let template = Template::new(session, options, loaded)?;
         let names = (BYTES_MAX / template.allocated_bytes().max(1)).min(NAMES_MAX) as u32;
-        // As many for each CPU, where that is at least one.
+        // The same number for each CPU, if that is at least one.
         let count = template.rings.geometry.ring_count().max(1);
         let names = if names < count { names } else { names - names % count };
         (names >= 2).then(|| Prepared {
@@ -305,7 +306,7 @@ impl Prepared {
         self.names
     }
 
-    /// The CPU on which programs start that take this one first, as in `take_prepared` of
+    /// The CPU on which programs start that try this name first, as in `take_prepared` of
     /// `tracer/c/src/area.c`.
     fn cpu_of(&self, number: u32) -> Option<u32> {
         let count = self.template.rings.geometry.ring_count();
@@ -316,8 +317,8 @@ impl Prepared {
         self.folder.join(number.to_string())
     }
 
-    /// Notes that programs began, and makes areas for the next ones, or removes them if none came for a
-    /// while. Error: there is no room, or the file system cannot do it; then there are none from now on.
+    /// Counts started programs, and creates areas for the next ones, or removes them if the session is idle.
+    /// Error: there is no room, or the file system lacks support; then there are none from now on.
     pub(super) fn tend(&mut self, found: usize) -> io::Result<()> {
         let now = Instant::now();
         if found > 0 {
@@ -344,7 +345,7 @@ impl Prepared {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        // Beside them are those that programs are taking, under names of 16 digits.
+        // Other names, of 16 digits, are areas that programs are taking.
         let number = |name: &str| name.parse::<u32>().ok().filter(|_| name.len() < 16);
         let there: Vec<u32> = fs::read_dir(&self.folder)?
             .filter_map(|entry| number(entry.ok()?.file_name().to_str()?))
@@ -368,7 +369,7 @@ impl Prepared {
 }
 
 impl Drop for Prepared {
-    /// With what a program left that was killed while it took one.
+    /// Includes leftovers of a program that was killed while it took one.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -422,7 +423,7 @@ mod tests {
         assert!(made.len() <= NAMES_MAX as usize);
         assert!(made.iter().map(|file| file.blocks() * 512).sum::<u64>() <= BYTES_MAX);
         assert!(made.iter().all(|file| file.permissions().mode() & 0o777 == 0o600));
-        // What a program took is made again, in new memory.
+        // An area that a program took is replaced by a new one, in new memory.
         let (taken, path) = (dir.join("1-1.area"), many.path(0));
         fs::rename(&path, &taken).unwrap();
         many.tend(1).unwrap();
@@ -495,7 +496,7 @@ mod tests {
         for options in [shared, flight, large] {
             assert!(prepared(&dir, &options).is_none());
         }
-        // Where a file system cannot do it, the first try says so.
+        // If a file system lacks support, the first try returns the error.
         let mut nowhere = prepared(&dir.join("none"), &options("io")).unwrap();
         assert!(nowhere.tend(MANY).is_err());
         fs::remove_dir_all(&dir).unwrap();

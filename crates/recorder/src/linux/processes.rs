@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What /proc says about processes. Everything may be missing: a process can end at any time.
+//! Information about processes from /proc. All of it may be missing: a process can end at any time.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Identity of a process over the reuse of its number.
+/// Identity of a process, even if its pid is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessTag {
     pub(super) pid: u32,
@@ -17,39 +17,39 @@ fn stat(pid: u32) -> Option<(char, u32, u64)> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// State, parent and start of a text of /proc/PID/stat: fields behind the name, which may contain
-/// anything.
+/// Parses state, parent and start from a text of /proc/PID/stat: fields after the name, which may contain
+/// any characters.
 pub(super) fn parse_stat(text: &[u8]) -> Option<(char, u32, u64)> {
     let text = String::from_utf8_lossy(text);
     let behind_name = &text[text.rfind(')')? + 1..];
     let mut fields = behind_name.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    // Field 22 of the file; 3 and 4 are taken.
+    // Field 22 of the file; 3 and 4 are already consumed.
     let start = fields.nth(17)?.parse().ok()?;
     Some((state, parent, start))
 }
 
 impl ProcessTag {
-    /// The process that has this number now; `None` if none has, or it only waits for its
-    /// parent to notice its end.
+    /// The current process with this pid; `None` if there is none, or it is a zombie that waits for its
+    /// parent.
     pub(super) fn of(pid: u32) -> Option<ProcessTag> {
         ProcessTag::of_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The same by the text of its file.
+    /// Like `of`, from the text of its file.
     pub(super) fn of_stat(pid: u32, text: &[u8]) -> Option<ProcessTag> {
         let (state, _, start) = parse_stat(text)?;
         (!matches!(state, 'Z' | 'X')).then_some(ProcessTag { pid, start })
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     pub(super) fn is_alive(&self) -> bool {
         ProcessTag::of(self.pid) == Some(*self)
     }
 }
 
-/// Whether any process has this number.
+/// Whether any process has this pid.
 pub(super) fn exists(pid: u32) -> bool {
     ProcessTag::of(pid).is_some()
 }
@@ -60,13 +60,13 @@ pub(super) fn numbers(path: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The PID namespace of this process, an inode; 0 if it is not known.
+/// Inode of the PID namespace of this process; 0 if unknown.
 pub(super) fn own_namespace() -> u64 {
     static OWN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     *OWN.get_or_init(|| fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino()))
 }
 
-/// Whether a PID namespace, as an area names it, is known and not that of this process.
+/// Whether the PID namespace recorded in an area is known and not that of this process.
 pub(super) fn is_foreign_namespace(inode: u64) -> bool {
     let own = own_namespace();
     inode != 0 && own != 0 && inode != own
@@ -77,7 +77,7 @@ pub(super) fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|(_, parent, _)| parent)
 }
 
-/// Whether `pid` is `ancestor` or descends from it, as far as the chain still exists.
+/// Whether `pid` is `ancestor` or a descendant of it, as far as the chain still exists.
 pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
     let mut current = pid;
     for _ in 0..64 {
@@ -97,7 +97,7 @@ fn exe(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-/// Name of its program: of another user's process as the kernel shows it, cut at 15 characters.
+/// Name of its program; for another user's process the kernel's name, truncated at 15 characters.
 pub(super) fn program_name(pid: u32) -> String {
     let own = exe(pid).and_then(|path| {
         path.file_name()

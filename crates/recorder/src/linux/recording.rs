@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording while it is made: the directory, the stream classes, the clock, and what is
-//! known about areas and processes that are gone already.
+//! A recording in progress: the directory, the stream classes, the clock, and
+//! data of areas and processes that have ended.
 //!
 //! ```text
-//! identity ─ what it says of itself      ending ─ the last report
-//! writers ─ recordings beside it, for what policies match
+//! identity ─ description of the machine  ending ─ the last report
+//! writers ─ separate recordings for programs matched by policies
 //! ```
 
 mod ending;
@@ -36,54 +36,55 @@ use crate::options::CtfVersion;
 use crate::report::{self, Origin, REPORT_VERSION, Report, UnrecordedCause};
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext, Sealed};
 
-/// Most problems kept in the report.
+/// Maximum number of problems in the report.
 const PROBLEMS_MAX: usize = 100;
-/// Most intervals without recording that are noted.
+/// Maximum number of gaps in the report.
 const GAPS_MAX: usize = 1000;
-/// Most schema texts whose compilation is remembered.
+/// Maximum number of schema texts whose compilation is cached.
 const SCHEMAS_MAX: usize = 4096;
 
-/// Where the ticks of a recording come from.
+/// The clock of a recording.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordingClock {
     pub(super) kind: ClockKind,
-    /// `None`: this machine's, which may still be being counted.
+    /// `None`: this machine's, which may still be being measured.
     frequency: Option<(u64, FrequencySource)>,
     start: ClockSample,
     end: Option<ClockSample>,
-    /// The samples were taken on this machine now; else they come from an area.
+    /// The samples were taken on this machine now; otherwise they come from an area.
     live: bool,
 }
 
 impl RecordingClock {
-    /// Ticks per second, and where that is known from. Cost: that of [`clocks::frequency`].
+    /// Ticks per second, and the source of the value. Cost: that of [`clocks::frequency`].
     pub(super) fn frequency(&self) -> (u64, FrequencySource) {
         self.frequency.unwrap_or_else(|| clocks::frequency(self.kind))
     }
 
-    /// The same at the end of a recording, without waiting: of one that ends while the clock is being
-    /// counted, which takes some 10 ms, it is counted from the beginning to now. Reading both clocks is off
-    /// by as many nanoseconds as in a longer count, and so are the times of this recording.
+    /// Like `frequency`, without waiting, for the end of a recording. If the recording ends during the
+    /// measurement, which takes about 10 ms, the frequency is measured from the beginning to now. The error
+    /// in nanoseconds, from reading both clocks, is that of a longer measurement, as is that of the recorded
+    /// times.
     fn frequency_by_now(&self) -> (u64, FrequencySource) {
         let counted = || clocks::frequency_so_far(self.kind);
         self.frequency.or_else(counted).unwrap_or_else(|| clocks::frequency(self.kind))
     }
 }
 
-/// An interval in which nothing is recorded, in readings of the clock.
+/// An interval without recording, in clock readings.
 #[derive(Debug, Clone)]
 pub(super) struct Gap {
     cause: UnrecordedCause,
     from: u64,
-    /// `None` while it goes on.
+    /// `None` while it lasts.
     to: Option<u64>,
     reason: Option<String>,
 }
 
-/// Facts about a stream or area, turned into a report at the end because times need the final clock.
+/// Data of a stream or area, converted to a report at the end because times need the final clock.
 pub(super) type Finish = Box<dyn FnOnce(&ClockModel) -> FinishedArea + Send>;
 
-/// What an area or a source leaves in the report.
+/// The report of an area or a source.
 #[derive(Debug, Default)]
 pub(super) struct FinishedArea {
     pub(super) area: Option<report::Area>,
@@ -93,26 +94,26 @@ pub(super) struct FinishedArea {
     pub(super) events: BTreeMap<String, u64>,
 }
 
-/// The file that a stream's packets go to, made with the first of them.
+/// The file for a stream's packets, created with the first of them.
 #[derive(Debug)]
 pub(super) struct StreamTarget {
     name: String,
     pub(super) folder: Folder,
     file: Option<StreamFile>,
-    /// Paths under the directory of all files so far.
+    /// Relative paths of all files so far.
     pub(super) paths: Vec<String>,
-    /// The recording beside this one that gets them instead.
+    /// The separate recording that gets the packets instead.
     pub(super) writer: Option<usize>,
 }
 
 impl StreamTarget {
-    /// Part of the trace, by this name.
+    /// A stream of the trace, with this name.
     pub(super) fn new(name: String) -> StreamTarget {
         StreamTarget { name, folder: Folder::Ctf, file: None, paths: Vec::new(), writer: None }
     }
 }
 
-/// See the module's description.
+/// A recording in progress.
 pub(super) struct Recording {
     pub(super) output: Output,
     pub(super) uuid: [u8; 16],
@@ -121,16 +122,16 @@ pub(super) struct Recording {
     pub(super) clock: Option<RecordingClock>,
     /// The cores of this machine are compared.
     has_cores: bool,
-    /// Of another machine, what its program found.
+    /// Core offsets of another machine, measured by its program.
     pub(super) core_offsets: Vec<CoreOffset>,
     /// Scratch for one packet with its prefix.
     pub(super) buffer: Vec<u8>,
     ctf_version: CtfVersion,
     metadata_version: Option<u64>,
-    /// The metadata has a first count of the clock.
+    /// The metadata contains a provisional clock frequency.
     is_clock_provisional: bool,
     environment: Vec<(String, String)>,
-    /// Of this boot; what a crash left may be of another.
+    /// Of this boot; data of a crash may be of another.
     clock_uuid: Option<[u8; 16]>,
     compiled: HashMap<Vec<u8>, Option<(Arc<Schema>, u64)>>,
     finished: Vec<Finish>,
@@ -141,33 +142,33 @@ pub(super) struct Recording {
     pub(super) command: Option<report::Command>,
     /// Writing failed or the cap is reached: nothing more is written.
     pub(super) output_ended: bool,
-    /// Intervals in which nothing was recorded.
+    /// Gaps in the recording.
     pub(super) gaps: Vec<Gap>,
-    /// Programs of which nothing was recorded.
+    /// Programs that were not recorded.
     not_recorded: Vec<report::NotRecorded>,
     not_recorded_total: u64,
-    /// Chunks that were made, and of these those that made room for newer ones.
+    /// Number of chunks created, and of those removed for newer ones.
     pub(super) made_chunks: u64,
     pub(super) removed_chunks: u64,
-    /// The window that it is.
+    /// The window, if this recording is one.
     pub(super) kept: Option<report::KeptWindow>,
-    /// What flushing cost.
+    /// Cost of flushes.
     pub(super) flushes: Option<report::Flushes>,
-    /// When events started and stopped areas: which, ticks of both.
+    /// Ticks at which events started and stopped areas, by area.
     switches: Vec<(u64, Option<u64>, Option<u64>)>,
-    /// Conditions, and what is done when they fire.
+    /// Conditions, and their actions.
     pub(super) rules: Option<Box<Rules>>,
-    /// What fired, when that is known.
+    /// Firings, if known.
     pub(super) triggers: Option<report::Triggers>,
-    /// Gets the packets, too, or instead of the directory.
+    /// Also gets the packets, or gets them instead of the directory.
     pub(super) keeper: Option<Box<Keeper>>,
-    /// Gets them, too: the recording is made in pieces.
+    /// Also gets the packets, if the recording is made in chunks.
     pub(super) chunks: Option<Box<Chunks>>,
-    /// Recordings beside this one, for what policies match.
+    /// Separate recordings for programs matched by policies.
     writers: Vec<Writer>,
-    /// What each piece begins with.
+    /// Data at the start of each part.
     pub(super) introduced: Vec<Introduced>,
-    /// What became of them.
+    /// Results of the separate recordings.
     outputs: Vec<report::PolicyOutput>,
 }
 
@@ -213,26 +214,26 @@ impl Recording {
         }
     }
 
-    /// Another recording of the same clock and the same stream classes, in a directory of its own.
+    /// Another recording with the same clock and stream classes, in a directory of its own.
     pub(super) fn part(&self, output: Output) -> Recording {
         let mut part = Recording::new(output, self.ctf_version, Origin::Snapshot);
         part.classes = self.classes.clone();
         part.clock = self.clock;
         part.has_cores = self.has_cores;
         part.command = self.command.clone();
-        // Whose events the kernel's are is the same.
+        // The scope of the kernel's events is the same.
         part.environment.clone_from(&self.environment);
         part.gaps = self.gaps.iter().filter(|gap| gap.to.is_none()).cloned().collect();
         part
     }
 
-    /// Since the recording began.
+    /// Start time of the recording.
     pub(super) fn began(&self) -> Instant {
         self.began
     }
 
-    /// Notes something that went wrong, for the report. One that is there already is not noted
-    /// again.
+    /// Adds a problem to the report, unless it is already
+    /// there.
     pub(super) fn problem(&mut self, text: String) {
         if self.problems.contains(&text) {
             return;
@@ -243,7 +244,7 @@ impl Recording {
         }
     }
 
-    /// Makes the buffer long enough for packets of this size.
+    /// Enlarges the buffer for packets of this size.
     pub(super) fn reserve(&mut self, packet_bytes: u64) {
         let bytes = PREFIX_BYTES + packet_bytes as usize;
         if self.buffer.len() < bytes {
@@ -251,7 +252,7 @@ impl Recording {
         }
     }
 
-    /// Takes this machine's clock of that kind, unless the recording has one.
+    /// Uses this machine's clock of that kind, unless the recording has a clock.
     pub(super) fn use_live_clock(&mut self, kind: ClockKind) -> RecordingClock {
         let has_cores = &mut self.has_cores;
         *self.clock.get_or_insert_with(|| {
@@ -264,7 +265,7 @@ impl Recording {
         })
     }
 
-    /// Takes a clock that is known only from what an area says, unless there is one.
+    /// Uses a clock that is known only from an area, unless the recording has one.
     pub(super) fn use_dead_clock(
         &mut self,
         kind: ClockKind,
@@ -280,7 +281,7 @@ impl Recording {
         })
     }
 
-    /// The clock's time now; the greatest for a clock that does not run here.
+    /// Current time of the clock; the maximum for a foreign clock.
     pub(super) fn now(&self) -> u64 {
         match &self.clock {
             Some(clock) if clock.live => clocks::now_ticks(clock.kind),
@@ -294,19 +295,19 @@ impl Recording {
         Some(ClockModel::fit(clock.kind, frequency_hz, source, &clock.start, clock.end.as_ref()))
     }
 
-    /// A duration in ticks of the clock.
+    /// Converts a duration to ticks of the clock.
     pub(super) fn clock_ticks(&self, duration: Duration) -> u64 {
         let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.clock_model().map_or(0, |model| model.ticks(ns))
     }
 
-    /// Notes a schema that programs are going to register: it need not be compiled again.
+    /// Adds a schema that programs are going to register, so that it is not compiled again.
     pub(super) fn expect_schema(&mut self, schema: &Arc<Schema>) {
         let text = schema.canonical_text().as_bytes().to_vec();
         self.compiled.insert(text, Some((Arc::clone(schema), schema.hash())));
     }
 
-    /// Compiles a schema text, once per distinct text; with its hash.
+    /// Compiles a schema text, once per distinct text; also returns its hash.
     pub(super) fn compile(&mut self, text: &[u8]) -> Option<(Arc<Schema>, u64)> {
         if let Some(known) = self.compiled.get(text) {
             return known.clone();
@@ -322,8 +323,8 @@ impl Recording {
         compiled
     }
 
-    /// Writes the metadata before anything is recorded: with a clock that may have been counted for a moment
-    /// only, and then again as soon as something is.
+    /// Writes the metadata before anything is recorded, possibly with a provisional clock frequency;
+    /// it is then rewritten as soon as something is recorded.
     pub(super) fn write_first_metadata(&mut self) -> Result<(), Error> {
         if self.write_metadata_so_far()? {
             self.metadata_version = None;
@@ -332,16 +333,16 @@ impl Recording {
         self.write_metadata_if_due()
     }
 
-    /// Writes metadata if stream classes were added since it was written, or the clock is known better.
+    /// Writes metadata if stream classes were added since the last write, or the clock is known better.
     ///
-    /// While the clock is still being counted nobody waits for it, some 10 ms: programs that have started
-    /// write faster than that. What the metadata says of it by then is written again.
+    /// It does not wait for a clock that is still being measured, about 10 ms, because started programs
+    /// write faster than that. The provisional frequency is replaced later.
     pub(super) fn write_metadata_if_due(&mut self) -> Result<(), Error> {
         let is_current = self.metadata_version == Some(self.classes.version());
         if is_current && !(self.is_clock_provisional && clocks::is_frequency_known()) {
             return Ok(());
         }
-        // Who follows takes the first clock that comes.
+        // A follower uses the first clock that it receives.
         if self.output.live().is_none() && self.write_metadata_so_far()? {
             self.is_clock_provisional = true;
             return Ok(());
@@ -350,7 +351,7 @@ impl Recording {
         self.write_metadata()
     }
 
-    /// Writes the metadata again as soon as a clock that was being counted is known. Cost: a look, else.
+    /// Rewrites the metadata as soon as the frequency has been measured. Cost otherwise: one check.
     pub(super) fn improve_clock(&mut self) {
         let is_due = self.is_clock_provisional && clocks::is_frequency_known();
         if is_due
@@ -362,7 +363,7 @@ impl Recording {
         }
     }
 
-    /// Writes metadata with a first count of a clock that is still being counted. False: it is known.
+    /// Writes metadata with a provisional frequency if the clock is still being measured. False: it is known.
     fn write_metadata_so_far(&mut self) -> Result<bool, Error> {
         let unknown = self.clock.filter(|clock| clock.live && clock.frequency.is_none());
         let so_far = unknown.and_then(|clock| {
@@ -378,12 +379,12 @@ impl Recording {
         written.map(|()| true)
     }
 
-    /// Adds to the environment of the trace, before its metadata is written first.
+    /// Adds to the environment of the trace, before its metadata is first written.
     pub(super) fn describe(&mut self, more: Vec<(String, String)>) {
         self.environment.extend(more);
     }
 
-    /// It is cut out of what was recorded.
+    /// Marks it as a part of a larger recording.
     pub(super) fn describe_as_part(&mut self) {
         self.environment.push((EXTENT.to_owned(), EXTENT_PART.to_owned()));
     }
@@ -392,13 +393,12 @@ impl Recording {
         if self.clock.is_none() {
             return Ok(());
         }
-        // What `lat recover` needs if this recorder is killed stands there before the packets do.
+        // `lat recover` needs this report if the recorder is killed, so it precedes the packets.
         self.write_progress_report()?;
         self.write_metadata_alone()
     }
 
-    /// Writes the metadata of a recording whose report says already what `lat recover` needs, or is written
-    /// next.
+    /// Writes only the metadata: the report that `lat recover` needs exists already, or is written next.
     fn write_metadata_alone(&mut self) -> Result<(), Error> {
         let Some(clock) = self.clock_model() else { return Ok(()) };
         let text = metadata(
@@ -415,8 +415,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Writes a packet, and before it the metadata that describes it. False, and nothing more is
-    /// ever written, if it could not be.
+    /// Writes a packet, and before it the metadata that describes it. Returns false on failure; then nothing
+    /// more is ever written.
     pub(super) fn write_packet(
         &mut self,
         target: &mut StreamTarget,
@@ -426,7 +426,7 @@ impl Recording {
         if self.output_ended {
             return false;
         }
-        // What cannot be read stands beside the pieces: it has no time.
+        // Unreadable packets are stored outside of the parts, as they have no time.
         if target.folder == Folder::Ctf {
             if let Some(rules) = &mut self.rules {
                 rules.take(&self.classes, &target.name, packet);
@@ -472,8 +472,8 @@ impl Recording {
         false
     }
 
-    /// Adds to the file of a stream a packet that carries how many events were not written, if there
-    /// are such and there is room for it. Context: nothing else of the stream will be written.
+    /// Appends to the file of a stream a packet with the number of events that were not written, if there
+    /// are any and there is room. Context: nothing else of the stream will be written.
     pub(super) fn count_not_written(
         &mut self,
         stream: &mut RingStream,
@@ -501,7 +501,7 @@ impl Recording {
         }
     }
 
-    /// Notes that from this clock time on nothing is recorded.
+    /// Starts a gap at this clock time.
     pub(super) fn begin_gap(&mut self, cause: UnrecordedCause, from: u64) {
         let is_open = |gap: &Gap| gap.cause == cause && gap.to.is_none();
         if self.gaps.len() < GAPS_MAX && !self.gaps.iter().any(is_open) {
@@ -510,7 +510,7 @@ impl Recording {
         }
     }
 
-    /// Notes that recording goes on at this clock time.
+    /// Ends a gap at this clock time.
     pub(super) fn end_gap(&mut self, cause: UnrecordedCause, to: u64) {
         let is_open = |gap: &&mut Gap| gap.cause == cause && gap.to.is_none();
         if let Some(gap) = self.gaps.iter_mut().find(is_open) {
@@ -518,7 +518,7 @@ impl Recording {
         }
     }
 
-    /// Notes a program of which nothing is recorded, once.
+    /// Adds a program that is not recorded, once.
     pub(super) fn not_recorded(&mut self, program: report::NotRecorded) {
         let is_known = self.not_recorded.iter().any(|known| {
             known.program == program.program
@@ -534,7 +534,7 @@ impl Recording {
         }
     }
 
-    /// Whether a program is known of which nothing is recorded.
+    /// Whether a program is known that is not recorded.
     pub(super) fn misses_programs(&self) -> bool {
         !self.not_recorded.is_empty()
     }
@@ -559,18 +559,18 @@ impl Recording {
         }
     }
 
-    /// Takes what an area leaves behind.
+    /// Adds the data of a finished area.
     pub(super) fn finish_area(&mut self, finish: Finish) {
         self.finished.push(finish);
     }
 
-    /// Writes `report.json` as of now: a recording in progress says `"complete": false`.
+    /// Writes the current `report.json`: a recording in progress has `"complete": false`.
     pub(super) fn write_progress_report(&mut self) -> Result<(), Error> {
         let report = self.empty_report(false);
         self.output.write_report(&report.to_json())
     }
 
-    /// Notes when events started and stopped an area.
+    /// Stores the times at which events started and stopped an area.
     pub(super) fn note_switch(&mut self, area_id: u64, times: (Option<u64>, Option<u64>)) {
         if self.switches.len() < PROBLEMS_MAX {
             self.switches.push((area_id, times.0, times.1));

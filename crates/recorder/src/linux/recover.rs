@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Making a recording from what a crash left: areas, files that contain areas, and recordings
+//! Makes a recording from the remains of a crash: areas, files that contain areas, and recordings
 //! whose recorder was killed.
 
 use std::fs::File;
@@ -22,16 +22,16 @@ use crate::error::Error;
 use crate::options::CtfVersion;
 use crate::report::Origin;
 
-/// Most areas taken from one file.
+/// Maximum number of areas in one file.
 pub(super) const AREAS_MAX: usize = 1024;
 
 /// Makes a recording in the new directory `output` from `path`, which is
 ///
-/// * an area file that a crashed program left, or a directory of them;
-/// * a core dump, a memory image or any other file that contains areas in one piece, those of
-///   programs without an operating system too;
-/// * the directory of a recording whose recorder was killed: whole packets are kept, what is
-///   damaged is left out and listed, index, metadata and report are made again.
+/// * an area file left by a crashed program, or a directory of them;
+/// * a core dump, a memory image or any other file that contains contiguous areas, including those of
+///   programs without an operating system;
+/// * the directory of a recording whose recorder was killed: complete packets are kept,
+///   damaged ones are left out and listed, index, metadata and report are written again.
 ///
 /// `path` is not changed.
 ///
@@ -40,9 +40,9 @@ pub fn recover(path: &Path, output: &Path, ctf_version: CtfVersion) -> Result<Su
     recover_with(path, output, ctf_version, &RecoverTexts::default())
 }
 
-/// As [`recover`]; texts of schemas that are not in the memory itself are looked for in these files.
+/// Like [`recover`]; schema texts that are not in the memory itself are read from these files.
 ///
-/// Errors: besides those of [`recover`] one of the files cannot be read, or is no program or schema.
+/// Errors: as for [`recover`]; also if one of the files cannot be read, or is neither a program nor a schema.
 pub fn recover_with(
     path: &Path,
     output: &Path,
@@ -89,7 +89,7 @@ pub fn recover_with(
         }
     }
     if recovered == 0 {
-        // Nothing that looks like a recording stays behind.
+        // Leaves nothing that looks like a recording.
         let _ = std::fs::remove_dir_all(&root);
         return Err(failed.unwrap_or_else(|| Error::NothingToRecover(path.to_owned())));
     }
@@ -102,7 +102,7 @@ pub(super) fn map(path: &Path) -> Result<Option<Mapping>, Error> {
     Mapping::of_file(&file, Access::Private).map_err(|cause| Error::file("map", path, cause))
 }
 
-/// Whether areas of programs are in a file, of any version.
+/// Whether a file contains areas of programs, of any version.
 pub(super) fn holds_area(path: &Path) -> Result<bool, Error> {
     match areas_in(path) {
         Ok(found) => Ok(!found.is_empty()),
@@ -111,7 +111,7 @@ pub(super) fn holds_area(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Where areas begin in a file: at its start, or wherever the magic words are.
+/// Offsets of areas in a file: its start, or all positions of the magic words.
 fn areas_in(path: &Path) -> Result<Vec<u64>, Error> {
     let Some(mapping) = map(path)? else { return Ok(Vec::new()) };
     match AreaHeader::read(&mapping.view()) {
@@ -136,7 +136,7 @@ fn recover_area(recording: &mut Recording, path: &Path, offset: u64) -> Result<(
     let frequency = if found.clock_hz != 0 {
         (found.clock_hz, FrequencySource::AreaStart)
     } else {
-        // The area does not say; if it comes from another machine, times are off.
+        // Unknown to the area; if it comes from another machine, times are wrong.
         clocks::frequency(kind)
     };
     let start = ClockSample {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Making a recording whole again whose recorder was killed, or whose files were damaged.
+//! Repairs a recording whose recorder was killed, or whose files were damaged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::report::{self, Origin, Report};
 use crate::stream::{DAMAGES_MAX, INTERVALS_MAX, checksum_holds};
 use crate::walk::RecordPlan;
 
-/// Most stream files looked at.
+/// Maximum number of stream files.
 const FILES_MAX: usize = 65536;
 
 /// Layouts and event names of the stream classes.
@@ -95,7 +95,7 @@ fn restore_clock(recording: &mut Recording, clock: Option<&report::Clock>) -> Op
     Some(())
 }
 
-/// Stream classes with the same ids as before.
+/// Restores the stream classes with their previous ids.
 fn restore_classes(recording: &mut Recording, old: &Report) -> Plans {
     let mut plans = Plans::new();
     for class in &old.stream_classes {
@@ -146,7 +146,7 @@ fn stream_files(path: &Path) -> Vec<(Folder, PathBuf)> {
     found
 }
 
-/// Copies the good packets of a stream file and counts what is in them.
+/// Copies the valid packets of a stream file and counts their events.
 fn recover_stream(
     recording: &mut Recording,
     plans: &Plans,
@@ -185,7 +185,7 @@ fn recover_stream(
     Ok(())
 }
 
-/// The packet at `at`, if it is whole and right.
+/// The packet at `at`, if it is complete and valid.
 fn packet_at(recording: &Recording, bytes: &[u8], at: usize) -> Option<(PacketHeader, Vec<u8>)> {
     let rest = bytes.get(at..)?;
     let (first, _) = rest.split_first_chunk::<{ abi::PACKET_HEADER_BYTES as usize }>()?;
@@ -204,7 +204,7 @@ fn packet_at(recording: &Recording, bytes: &[u8], at: usize) -> Option<(PacketHe
     checksum_holds(&mut packet, recording.swapped).then_some((header, packet))
 }
 
-/// Where the next packet may begin: magic and UUID.
+/// Offset of the next possible packet: magic and UUID.
 fn next_packet(recording: &Recording, bytes: &[u8], from: usize) -> Option<usize> {
     let magic = abi::PACKET_MAGIC;
     let magic = if recording.swapped { magic.swap_bytes() } else { magic }.to_ne_bytes();
@@ -218,7 +218,7 @@ fn next_packet(recording: &Recording, bytes: &[u8], from: usize) -> Option<usize
     None
 }
 
-/// What is known about a stream after its packets were read.
+/// Sums over the packets of a stream.
 #[derive(Default)]
 struct Sums {
     first: Option<PacketHeader>,

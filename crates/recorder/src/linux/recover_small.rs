@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Making a recording from memory of a machine without an operating system (`spec/small-area.md`).
+//! Makes a recording from the memory of a machine without an operating system (`spec/small-area.md`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::clock::ClockSample;
 use crate::error::Error;
 use crate::small::{ProgramImage, memory_of};
 
-/// Longest schema file that is read.
+/// Maximum size of a schema file.
 const SCHEMA_FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Files that say what the events of a memory image are called.
+/// Files with the schemas of a memory image.
 #[derive(Debug, Clone, Default)]
 pub struct RecoverTexts {
     /// Programs that were running, ELF.
@@ -29,7 +29,7 @@ pub struct RecoverTexts {
     pub schemas: Vec<PathBuf>,
 }
 
-/// The same, opened.
+/// The files, opened.
 pub(super) struct TextFiles {
     programs: Vec<Mapping>,
     pub(super) schemas: Vec<RegisteredSchema>,
@@ -69,7 +69,7 @@ impl TextFiles {
     }
 }
 
-/// Where small areas begin in a file.
+/// Offsets of small areas in a file.
 pub(super) fn small_areas_in(path: &Path) -> Result<Vec<Found>, Error> {
     let Some(mapping) = map(path)? else { return Ok(Vec::new()) };
     Ok(find(mapping.bytes()).take(AREAS_MAX).collect())
@@ -130,7 +130,7 @@ fn recover_ring(
         ));
     }
     let mode = area.header.mode;
-    // In discard mode a reader in the program had those below: they are elsewhere.
+    // In discard mode, a reader in the program has taken packets below this: they are elsewhere.
     let taken = |packet: &SmallPacket| {
         let ahead = (packet.sequence as u32).wrapping_sub(ring.consumed);
         mode == RingMode::Discard && ahead >= area.header.packets_per_ring

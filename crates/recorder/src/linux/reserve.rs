@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Space for what ends a recording: a full disk must not leave packets without index and report.
+//! Space for the end of a recording: a full disk must not leave packets without index and report.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// The index entries of 3 streams that are not written yet (1024 of 72 bytes each), and a report.
+/// Pending index entries of 3 streams (1024 of 72 bytes each), and a report.
 const BYTES: u64 = 256 << 10;
 
-/// A file that is there only to be removed. Where the file system cannot set space aside, or has
-/// none, there is no reserve.
+/// A file that exists only to be removed. If the file system does not support preallocation, or is
+/// full, there is no reserve.
 #[derive(Debug)]
 pub(super) struct Reserve(Option<PathBuf>);
 
 impl Reserve {
-    /// Sets the space aside in the directory of a recording.
+    /// Allocates the space in the directory of a recording.
     pub(super) fn make(root: &Path) -> Reserve {
         let path = root.join(".reserve");
-        // Left by a recorder that was killed.
+        // Left by a killed recorder.
         let _ = fs::remove_file(&path);
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let made =
@@ -29,7 +29,7 @@ impl Reserve {
         Reserve(made.then_some(path))
     }
 
-    /// Gives the space free.
+    /// Releases the space.
     pub(super) fn release(&mut self) {
         if let Some(path) = self.0.take() {
             let _ = fs::remove_file(path);

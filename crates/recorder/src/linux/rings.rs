@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Making the rings of an area that has none [ring-abi §2].
+//! Creates the rings of an area that has none [ring-abi §2].
 
 use std::fs::File;
 use std::path::Path;
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::mapping::{Access, Mapping};
 use crate::error::Error;
 
-/// What the rings should be like.
+/// Requested properties of the rings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RingWish {
     pub(super) buffer_bytes: u64,
@@ -24,7 +24,7 @@ pub(super) struct RingWish {
     pub(super) mode: RingMode,
 }
 
-/// Makes the rings if they are missing, and returns a mapping that covers them. If there is no
+/// Creates the rings if they are missing, and returns a mapping that covers them. If there is no
 /// space, nothing is changed.
 pub(super) fn ensure_rings(
     path: &Path,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recording what a machine without an operating system sends over a line (`spec/serial.md`): from a serial
-//! device, a socket, or a file that the line was saved in.
+//! Records the output of a machine without an operating system on a line (`spec/serial.md`): from a serial
+//! device, a socket, or a file that the line was saved to.
 //!
 //! ```text
 //! line ─ opens, reads ─▶ crate::serial: frames to packets ─▶ parts ─ a recording for each run
@@ -28,48 +28,48 @@ pub use line::SerialFrom;
 use line::{Line, Read};
 use parts::{Arrival, Parts};
 
-/// Bytes taken from the system at once.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
-/// Longest wait for bytes: time between two looks at signals.
+/// Maximum wait for bytes: time between two checks for signals.
 const LOOK: Duration = Duration::from_millis(100);
-/// Time between two attempts to open a line that went away.
+/// Time between two attempts to reopen a lost line.
 const RETRY_PERIOD: Duration = Duration::from_millis(200);
 
-/// How to record from a line.
+/// Options for recording from a line.
 #[derive(Debug, Clone)]
 pub struct SerialOptions {
     /// The line.
     pub from: SerialFrom,
-    /// Bits per second of a serial device; sockets have none.
+    /// Bits per second of a serial device; irrelevant for sockets.
     pub baud: u32,
-    /// Directory to be made. A run that comes after the first gets one beside it: `NAME-2`.
+    /// Directory to be created. Each further run gets one next to it: `NAME-2`.
     pub output: PathBuf,
-    /// Files that say what events are called.
+    /// Files with the schemas of events.
     pub texts: RecoverTexts,
-    /// Which metadata.
+    /// Version of the metadata.
     pub ctf_version: CtfVersion,
-    /// How long to try to open the line again when it went away.
+    /// How long to try to reopen a lost line.
     pub retry: Duration,
-    /// Longest time.
+    /// Maximum duration.
     pub duration: Option<Duration>,
-    /// Most bytes of stream files of a run.
+    /// Maximum size of stream files of a run in bytes.
     pub max_disk_bytes: Option<u64>,
 }
 
-/// How it is going.
+/// Progress of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SerialProgress {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// Bytes of the line.
+    /// Bytes received.
     pub bytes: u64,
-    /// Frames.
+    /// Counts of frames.
     pub line: LineCounts,
     /// Events written.
     pub events: u64,
-    /// Runs that have begun.
+    /// Runs started.
     pub runs: u64,
-    /// The line is open.
+    /// Whether the line is open.
     pub is_connected: bool,
 }
 
@@ -78,30 +78,30 @@ pub struct SerialProgress {
 pub struct SerialPart {
     /// Its directory.
     pub output: PathBuf,
-    /// What its `report.json` says.
+    /// Content of its `report.json`.
     pub report: Report,
 }
 
-/// What came of it.
+/// Result of the recording.
 #[derive(Debug, Clone)]
 pub struct SerialSummary {
-    /// The runs, in the order in which they began.
+    /// The runs, in the order of their start.
     pub parts: Vec<SerialPart>,
-    /// Frames of all runs.
+    /// Counts of frames of all runs.
     pub line: LineCounts,
-    /// Bytes of the line.
+    /// Bytes received.
     pub bytes: u64,
-    /// How often the line was opened.
+    /// Number of times that the line was opened.
     pub connections: u64,
-    /// What went wrong and is in no report.
+    /// Problems that are in no report.
     pub problems: Vec<String>,
 }
 
-/// Records until the line has ended, a signal, or one of the limits. A line that goes away is opened
-/// again, every 200 ms for [`SerialOptions::retry`]; one that ended after its programs had said that nothing
-/// follows is not.
+/// Records until the end of the line, a signal, or one of the limits. A lost line is reopened
+/// every 200 ms for [`SerialOptions::retry`]; one that ended after its programs announced their end
+/// is not.
 ///
-/// Errors: the line cannot be opened, the directory cannot be made, or no event of the first program can
+/// Errors: the line cannot be opened, the directory cannot be created, or no event of the first program can
 /// be named.
 pub fn record_serial(
     options: &SerialOptions,
@@ -183,10 +183,10 @@ fn summary(
     Ok(SerialSummary { parts, line, bytes, connections, problems })
 }
 
-/// Makes a recording of a file that the bytes of a line were saved in; `None` if it is something else.
-/// `path` is not changed. A file in which areas can be read is memory, whatever else is in it.
+/// Makes a recording of a file that a line was saved to; `None` if it is something else.
+/// `path` is not changed. A file with readable areas is a memory image, whatever else it contains.
 ///
-/// Errors: as [`record_serial`].
+/// Errors: like [`record_serial`].
 pub fn recover_serial(
     path: &Path,
     output: &Path,
@@ -210,7 +210,7 @@ pub fn recover_serial(
     summary(&receiver, parts, 0).map(Some)
 }
 
-/// A line has the header of an area in each hello, without an area behind it.
+/// Each hello on a line contains the header of an area, but no area follows it.
 fn holds_small_area(path: &Path, mapping: &Mapping) -> Result<bool, Error> {
     let is_area = |found: &lateralis_ring::Found| {
         let bytes = mapping.bytes().get(found.offset as usize..);
@@ -219,7 +219,7 @@ fn holds_small_area(path: &Path, mapping: &Mapping) -> Result<bool, Error> {
     Ok(small_areas_in(path)?.iter().any(is_area))
 }
 
-/// Whether a run introduces itself in these bytes.
+/// Whether these bytes contain the introduction of a run.
 fn holds_line(bytes: &[u8]) -> bool {
     struct Found(bool);
     impl Consumer for Found {
@@ -249,7 +249,7 @@ fn holds_line(bytes: &[u8]) -> bool {
     found.0
 }
 
-/// The memory of the programs whose files were given.
+/// The memory images of the given program files.
 fn images(texts: &TextFiles) -> Vec<ProgramImage<'_>> {
     texts.programs().collect()
 }

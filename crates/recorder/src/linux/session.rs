@@ -2,8 +2,8 @@
 //! A recording session: one command with its children, or running programs, from start to end.
 //!
 //! ```text
-//! run ─ waits, drains, ends      areas ─ found, taken, let go      requests ─ of others
-//!                                 rules, keep ─ what fired?   missed ─ not recorded at all
+//! run ─ waits, drains, ends      areas ─ discovery, recording, release   requests ─ from other processes
+//!                                 rules, keep ─ firings       missed ─ programs not recorded
 //! ```
 
 mod areas;
@@ -52,25 +52,25 @@ use crate::options::{Fingerprint, RecordOptions};
 use crate::report::{NotRecorded, Origin, Report, UnrecordedCause};
 use crate::source::Source;
 
-/// What came out of a session.
+/// Result of a session.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// The directory.
     pub output: PathBuf,
-    /// What `report.json` says.
+    /// Content of `report.json`.
     pub report: Report,
-    /// Exit status of the command as a shell gives it; `None` if none was launched.
+    /// Exit status of the command as in a shell; `None` if none was launched.
     pub exit_status: Option<i32>,
 }
 
-/// A recording that a policy has of its own.
+/// The separate recording of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyWriter {
     /// Its directory.
     pub path: PathBuf,
-    /// Where clients can connect.
+    /// Address for clients.
     pub live: Option<std::net::SocketAddr>,
-    /// What they know it by.
+    /// Fingerprint for clients.
     pub fingerprint: Option<Fingerprint>,
 }
 
@@ -80,11 +80,11 @@ struct Recorded {
     trigger: Option<AreaTrigger>,
     ended_at: Option<Instant>,
     launched: bool,
-    /// Its file is gone already.
+    /// Its file has been removed.
     unlinked: bool,
 }
 
-/// See the module's description.
+/// A recording session.
 ///
 /// Context: one thread; [`Session::run`] catches SIGINT, SIGTERM and SIGHUP of the process;
 /// [`Session::launch`] those that it passes on to the command.
@@ -98,54 +98,54 @@ pub struct Session {
     /// A descriptor of a source is readable.
     sources_ready: bool,
     paths_seen: HashSet<PathBuf>,
-    /// Areas that looked unusable: when to look again, and how often that was done.
+    /// Areas that looked unusable, and the number of retries.
     retries: HashMap<PathBuf, u32>,
-    /// Programs of the session that are not recorded, as far as that is known.
+    /// Known programs of the session that are not recorded.
     missed: missed::Missed,
     attached: Vec<ProcessTag>,
-    /// Sessions whose requests attached programs were started with, and hand on to their children.
+    /// Sessions whose requests attached programs have in their environment, and pass on to their children.
     inherited: Vec<(u64, SessionLock)>,
-    /// Tells programs that this session has its recorder; none when it ends.
+    /// Shows programs that this session has a recorder; `None` at its end.
     lock: Option<SessionLock>,
     command: Vec<OsString>,
     child: Option<Child>,
     child_fd: Option<OwnedFd>,
-    /// Programs that the library could not be loaded into.
+    /// Programs that could not load the library.
     unrecorded: Unrecorded,
     /// Signals for the command.
     forwarding: Option<Forwarding>,
     notices: Option<OwnedFd>,
     control: Option<ControlServer>,
     file_limit: Option<rustix::process::Rlimit>,
-    /// The area that the command's programs share.
+    /// The area shared by the command's programs.
     shared: Option<PathBuf>,
-    /// The schema of the library that is loaded into the command's programs.
+    /// The schema of the library that the command's programs load.
     loaded: Option<Arc<Schema>>,
-    /// Areas for the programs that the command starts next.
+    /// Areas for the next programs that the command starts.
     prepared: Option<Prepared>,
-    /// Programs of the command that were found since areas were prepared last.
+    /// Programs of the command found since areas were last prepared.
     programs_found: usize,
-    /// Areas of programs of the command that were taken.
+    /// Number of recorded areas of the command's programs.
     launched_count: usize,
     /// The request to every program of the user.
     standing: Option<Standing>,
-    /// Events of filters, and whether a program had them.
+    /// Events of filters, and whether a program has them.
     filter_events: BTreeMap<String, bool>,
-    /// Areas that no policy wanted.
+    /// Areas that no policy selected.
     declined: Vec<PathBuf>,
-    /// So many of them are looked at again.
+    /// This many of them are examined again.
     declined_most: usize,
     /// The trigger's events were known in some area.
     trigger_was_set: bool,
     /// The command has ended.
     command_ended: bool,
     paused: bool,
-    /// A condition stopped it, or has to start it: only what conditions look at is recorded.
+    /// A condition stopped it, or has to start it: only the events used by conditions are recorded.
     is_stopped: bool,
-    /// Stream classes that were known when it was stopped.
+    /// Number of known stream classes when it was stopped.
     stopped_classes: u64,
     commands: Commands,
-    /// The recorder's own events, and where they wait.
+    /// The recorder's own events, and their queue.
     marks: Option<(LiveSource, MarkQueue)>,
     gone_events: u64,
     gone_lost: u64,
@@ -153,9 +153,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes the output directory and gets ready to find areas.
+    /// Creates the output directory and prepares discovery of areas.
     ///
-    /// Errors: the output exists, or a directory cannot be made or trusted.
+    /// Errors: the output exists, or a directory cannot be created or trusted.
     pub fn new(options: RecordOptions) -> Result<Session, Error> {
         inherited::prepare();
         super::clocks::begin_frequency();
@@ -241,16 +241,16 @@ impl Session {
         })
     }
 
-    /// The directory that is being made.
+    /// The output directory.
     pub fn output(&self) -> &Path {
         self.recording.output.root()
     }
 
-    /// Records a source besides programs. Context: before [`Session::launch`] and
-    /// [`Session::attach`], so that it sees them from their beginning.
+    /// Adds a source besides programs. Context: before [`Session::launch`] and
+    /// [`Session::attach`], so that it sees programs from their start.
     ///
-    /// Errors: a sentence that says what is missing. It is noted in the report, and the rest can
-    /// be recorded all the same.
+    /// Errors: a sentence that describes what is missing. It is added to the report, and the rest can
+    /// be recorded nevertheless.
     pub fn add_source(&mut self, source: Box<dyn Source>) -> Result<(), String> {
         super::clocks::wait_for_frequency();
         super::cores::wait();
@@ -263,23 +263,23 @@ impl Session {
         Ok(())
     }
 
-    /// Notes for the report, and for readers, a program of which nothing is recorded: one that the
-    /// tracer cannot be loaded into. A program that is noted twice counts once.
+    /// Adds a program that is not recorded to the report: one that cannot load the
+    /// tracer. A program that is added twice counts once.
     pub fn note_not_recorded(&mut self, program: NotRecorded) {
         self.recording.not_recorded(program);
     }
 
-    /// Notes for the report what could not be recorded.
+    /// Adds a problem to the report.
     pub fn note_problem(&mut self, problem: String) {
         self.recording.problem(problem);
     }
 
-    /// Where live clients can connect; `None` if they cannot.
+    /// Address for live clients; `None` without a listener.
     pub fn live_address(&self) -> Option<std::net::SocketAddr> {
         self.recording.output.live().and_then(LiveServer::address)
     }
 
-    /// The recordings that policies have of their own.
+    /// The separate recordings of policies.
     pub fn policy_outputs(&self) -> Vec<PolicyWriter> {
         let one = |writer: &Writer| PolicyWriter {
             path: writer.root().to_owned(),
@@ -289,7 +289,7 @@ impl Session {
         self.recording.writers().iter().map(one).collect()
     }
 
-    /// What live clients know it by; `None` if it does not encrypt.
+    /// Fingerprint for live clients; `None` without encryption.
     pub fn live_fingerprint(&self) -> Option<Fingerprint> {
         self.recording.output.live().and_then(LiveServer::fingerprint)
     }
@@ -299,8 +299,8 @@ impl Session {
         self.recording.output.live().and_then(LiveServer::follow)
     }
 
-    /// Notes the schema of the library that [`Session::launch`] has loaded by `LD_PRELOAD`: the areas of
-    /// programs that start in quick succession can then be made before they start.
+    /// Sets the schema of the library that [`Session::launch`] loads by `LD_PRELOAD`: the areas of
+    /// programs that start in quick succession can then be created before they start.
     pub fn expect_schema(&mut self, loaded: Schema) {
         let loaded = Arc::new(loaded);
         self.recording.expect_schema(&loaded);
@@ -308,13 +308,13 @@ impl Session {
     }
 
     /// Starts a command and records it and its children. `environment` is added to the
-    /// command's; an `LD_PRELOAD` in it is put in front of the one that is there.
+    /// command's; an `LD_PRELOAD` in it is prepended to the existing one.
     pub fn launch(
         &mut self,
         command: &[OsString],
         environment: &[(OsString, OsString)],
     ) -> Result<u32, Error> {
-        // Before the first event: a recorder may be killed at once.
+        // Before the first event: the recorder may be killed at any time.
         self.recording.write_first_metadata()?;
         signals::catch_program_signals();
         self.forwarding = Some(Forwarding::begin());
@@ -376,8 +376,8 @@ impl Session {
         Ok(pid)
     }
 
-    /// Finds out before the command starts whether it can take the library that `environment` asks the
-    /// dynamic linker to load, and has the library note which of its children cannot.
+    /// Checks before the command starts whether it can load the library in the `LD_PRELOAD` of `environment`,
+    /// and has the library report children that cannot.
     fn look_at_command(
         &mut self,
         command: &[OsString],
@@ -397,16 +397,16 @@ impl Session {
         }
     }
 
-    /// Records a process that is running, and those it starts from now on.
+    /// Records a running process, and those it starts from now on.
     ///
-    /// Errors: it is not traceable, is recorded by somebody else, or there is no space for its
+    /// Errors: it is not traceable, is being recorded by another recorder, or there is no space for its
     /// rings; then nothing was changed in it.
     pub fn attach(&mut self, pid: u32) -> Result<(), Error> {
         self.recording.write_metadata_if_due()?;
         let mut found = false;
         for path in area_files(&self.area_dir) {
             let Ok(area) = AreaFile::open(&path) else { continue };
-            // The program is here, and another version than this.
+            // The program exists, but has another version than this recorder.
             if missed::pid_in_name(&path) == Some(pid)
                 && let Err(error @ Error::Area { .. }) = super::discovery::open(&path)
             {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether a session still has its recorder: a file that the recorder holds a lock on [ring-abi §8].
+//! Shows whether a session still has its recorder: a file locked by the recorder [ring-abi §8].
 //!
-//! The kernel drops the lock when the recorder ends, however it does. Programs that inherit a request
-//! look at it before they make an area: the request of a session that is over asks for nothing.
+//! The kernel releases the lock when the recorder ends for any reason. Programs that inherit a request
+//! check it before they create an area: the request of an ended session has no effect.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -14,14 +14,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{FlockOperation, fcntl_lock, flock};
 use rustix::io::Errno;
 
-/// As much of a lock file as is read.
+/// Maximum number of bytes read from a lock file.
 const TEXT_BYTES_MAX: u64 = 64;
 
 /// Device and inode of a file.
 type FileId = (u64, u64);
 
-/// Files of the locks that this process holds. They are never opened a second time: to close them would
-/// drop the lock of `fcntl`, which belongs to the process [fcntl(2)].
+/// Files of the locks held by this process. They are never opened a second time: closing them would
+/// release the lock of `fcntl`, which belongs to the process [fcntl(2)].
 static OWN: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
 
 fn own() -> MutexGuard<'static, BTreeSet<FileId>> {
@@ -33,8 +33,8 @@ fn is_own(path: &Path) -> bool {
     file.is_ok_and(|id| own().contains(&id))
 }
 
-/// A lock that is held: of `flock`, which shows that the session has its recorder, and of `fcntl`, for
-/// which the kernel reports the holder by its number in the PID namespace of the caller.
+/// A held lock: of `flock`, which shows that the session has its recorder, and of `fcntl`, for
+/// which the kernel reports the holder by its pid in the PID namespace of the caller.
 #[derive(Debug)]
 pub(super) struct SessionLock {
     path: PathBuf,
@@ -46,12 +46,12 @@ fn name(session: u64) -> String {
     format!("session-{session:016x}.lock")
 }
 
-/// Where the lock of a session is.
+/// Path of the lock of a session.
 pub(super) fn lock_path(area_dir: &Path, session: u64) -> PathBuf {
     area_dir.join(name(session))
 }
 
-/// Whether a file of the directory of areas is such a lock.
+/// Whether a file in the directory of areas is such a lock.
 pub(super) fn is_lock_name(name: &str) -> bool {
     name.strip_prefix("session-")
         .and_then(|rest| rest.strip_suffix(".lock"))
@@ -59,7 +59,7 @@ pub(super) fn is_lock_name(name: &str) -> bool {
 }
 
 impl SessionLock {
-    /// Takes the lock of a session. Errors: another recorder has it, or the file cannot be made.
+    /// Takes the lock of a session. Errors: another recorder holds it, or the file cannot be created.
     pub(super) fn take(area_dir: &Path, session: u64) -> io::Result<SessionLock> {
         let path = lock_path(area_dir, session);
         if is_held(&path) {
@@ -68,9 +68,9 @@ impl SessionLock {
         let hidden = area_dir.join(format!(".{}-{}", std::process::id(), name(session)));
         let _ = fs::remove_file(&hidden);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&hidden)?;
-        // Locked before it is seen: without the lock it would say that the session is over.
+        // Locked before it is visible: without the lock it would mean that the session has ended.
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        // A file system that has no such locks has programs ask /proc.
+        // On a file system without such locks, programs read /proc.
         let _ = fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive);
         writeln!(file, "{}", std::process::id())?;
         let metadata = file.metadata()?;
@@ -94,7 +94,7 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Whether somebody holds a lock on this file.
+/// Whether another process or this one holds a lock on this file.
 pub(super) fn is_held(path: &Path) -> bool {
     if is_own(path) {
         return true;
@@ -103,7 +103,7 @@ pub(super) fn is_held(path: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 
-/// Numbers of the recorders that hold a lock in a directory of areas.
+/// Process ids of the recorders that hold a lock in a directory of areas.
 pub(super) fn recording_pids(area_dir: &Path) -> BTreeSet<u32> {
     let entries = fs::read_dir(area_dir).into_iter().flatten().flatten();
     let held = entries
@@ -135,7 +135,7 @@ mod tests {
         assert!(recording_pids(&dir).contains(&std::process::id()));
         drop(lock);
         assert!(!path.exists());
-        // What a killed recorder left says nothing, and can be taken over.
+        // The file of a killed recorder has no effect, and can be reused.
         fs::write(&path, "12\n").unwrap();
         assert!(!is_held(&path) && recording_pids(&dir).is_empty());
         drop(SessionLock::take(&dir, 0x1f).unwrap());

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Survives a program that cuts its area file while it is mapped here.
+//! Survives a program that truncates its area file while it is mapped here.
 //!
 //! A read beyond the new end of a mapped file raises SIGBUS. For addresses inside a registered
-//! mapping the handler puts a page of zeros there and marks the mapping: reading continues,
-//! and the area is given up as damaged. Every other SIGBUS does what it always did.
+//! mapping the handler maps a page of zeros there and marks the mapping: reading continues,
+//! and the area is treated as damaged. Every other SIGBUS has its usual effect.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::signals;
 
-/// Mappings that can be guarded at the same time; the rest is read unguarded.
+/// Maximum number of mappings guarded at the same time; others are read unguarded.
 const SLOTS: usize = 1024;
 
 struct Slot {
@@ -26,7 +26,7 @@ static TABLE: [Slot; SLOTS] = [const {
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
 static INSTALL: Once = Once::new();
 
-/// A guarded stretch of addresses.
+/// A guarded range of addresses.
 #[derive(Debug)]
 pub(super) struct Guard {
     slot: Option<usize>,
@@ -40,7 +40,7 @@ impl Guard {
             signals::install_with_info(libc::SIGBUS, handle);
         });
         let slot = TABLE.iter().position(|slot| {
-            // Claims with an address that contains nothing.
+            // Claims the slot with an address that contains no memory.
             slot.start.compare_exchange(0, usize::MAX, Ordering::Acquire, Ordering::Relaxed).is_ok()
         });
         if let Some(index) = slot {
@@ -52,7 +52,7 @@ impl Guard {
         Guard { slot }
     }
 
-    /// Whether memory was missing where it was read.
+    /// Whether memory was missing at a read.
     pub(super) fn was_hit(&self) -> bool {
         // Set by the handler on the reading thread itself.
         self.slot.is_some_and(|index| TABLE[index].hit.load(Ordering::Relaxed))
@@ -97,6 +97,6 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _context: 
             }
         }
     }
-    // Not ours: the access is made again and ends the process as it should.
+    // Not guarded: the access is repeated and ends the process as usual.
     signals::reset_in_handler(signal);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Signals of the recorder itself. SIGINT ends a recording in good order; everything else that
-//! somebody sends, in order to reach the program, is counted here and passed on to it.
+//! Signals of the recorder itself. SIGINT ends a recording properly; all signals
+//! intended for the program are counted here and forwarded to it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Room for the greatest signal number of Linux.
+/// Size for the largest signal number of Linux.
 const NUMBERS: usize = 65;
 
-/// How often each signal arrived.
+/// Number of arrivals of each signal.
 static ARRIVED: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
 
-/// The signals that are the program's: each would end or reconfigure it, and say nothing to a recorder.
-/// Real-time signals are added to these. Not here: SIGINT, which the terminal sends to both; signals
+/// Signals intended for the program: each would end or reconfigure it, and has no meaning for a recorder.
+/// Real-time signals are added to these. Not included: SIGINT, which the terminal sends to both; signals
 /// of job control, which the terminal or the shell sends to the whole group.
 const PROGRAM_SIGNALS: [libc::c_int; 9] = [
     libc::SIGHUP,
@@ -27,9 +27,9 @@ const PROGRAM_SIGNALS: [libc::c_int; 9] = [
 
 pub(super) type InfoHandler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Installs a handler that is told more than the number.
+/// Installs a handler that receives a siginfo.
 pub(super) fn install_with_info(signal: libc::c_int, handler: InfoHandler) {
-    // SAFETY: a zeroed sigaction is valid; the handler has the signature SA_SIGINFO asks for.
+    // SAFETY: a zeroed sigaction is valid; the handler has the signature that SA_SIGINFO requires.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
@@ -38,16 +38,16 @@ pub(super) fn install_with_info(signal: libc::c_int, handler: InfoHandler) {
     }
 }
 
-/// Gives a signal back to the system. Context: signal handler.
+/// Restores the default action of a signal. Context: signal handler.
 pub(super) fn reset_in_handler(signal: libc::c_int) {
     // SAFETY: signal() is async-signal-safe.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
 extern "C" fn count(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel hands a handler with SA_SIGINFO a valid siginfo.
+    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO.
     let is_of_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
-    // The terminal sends SIGQUIT to the program as well. A hang-up can reach the recorder alone.
+    // The terminal sends SIGQUIT to the program as well. A hang-up may reach only the recorder.
     if signal == libc::SIGQUIT && is_of_terminal {
         return;
     }
@@ -65,7 +65,7 @@ fn arrived(signal: libc::c_int) -> u32 {
 
 /// Whether a signal is ignored by this process.
 fn is_ignored(signal: libc::c_int) -> bool {
-    // SAFETY: a zeroed sigaction is valid, and only read into.
+    // SAFETY: a zeroed sigaction is valid, and only written to by the call.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, std::ptr::null(), &mut old);
@@ -73,13 +73,13 @@ fn is_ignored(signal: libc::c_int) -> bool {
     }
 }
 
-/// Counts a signal from now on instead of dying of it. What was ignored (`nohup`) stays ignored. A
+/// Counts a signal from now on instead of terminating. An ignored signal (`nohup`) stays ignored. A
 /// launched program starts with the default again, as exec resets handlers.
 fn catch(signal: libc::c_int) {
     if is_ignored(signal) {
         return;
     }
-    // SAFETY: a zeroed sigaction is valid; `count` has the signature that SA_SIGINFO asks for, and
+    // SAFETY: a zeroed sigaction is valid; `count` has the signature that SA_SIGINFO requires, and
     // only adds to an atomic.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -89,12 +89,12 @@ fn catch(signal: libc::c_int) {
     }
 }
 
-/// Counts SIGINT, SIGTERM and SIGHUP from now on instead of dying of them.
+/// Counts SIGINT, SIGTERM and SIGHUP from now on instead of terminating.
 pub(super) fn catch_endings() {
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(catch);
 }
 
-/// Counts all signals that belong to a program that is launched, as well.
+/// Also counts all signals intended for a launched program.
 pub(super) fn catch_program_signals() {
     catch_endings();
     program_signals().for_each(catch);
@@ -104,24 +104,24 @@ fn program_signals() -> impl Iterator<Item = libc::c_int> {
     PROGRAM_SIGNALS.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
 }
 
-/// SIGINTs so far.
+/// Number of SIGINTs so far.
 pub(super) fn interrupts() -> u32 {
     arrived(libc::SIGINT)
 }
 
-/// SIGTERMs and SIGHUPs so far.
+/// Number of SIGTERMs and SIGHUPs so far.
 pub(super) fn terminations() -> u32 {
     arrived(libc::SIGTERM).wrapping_add(arrived(libc::SIGHUP))
 }
 
-/// Signals that arrived for the program and were not yet passed on.
+/// Signals that arrived for the program and have not been forwarded yet.
 #[derive(Debug)]
 pub(super) struct Forwarding {
     passed_on: [u32; NUMBERS],
 }
 
 impl Forwarding {
-    /// What arrives from now on.
+    /// Forwards signals that arrive from now on.
     pub(super) fn begin() -> Forwarding {
         let mut passed_on = [0; NUMBERS];
         for signal in program_signals() {
@@ -157,7 +157,7 @@ mod tests {
     fn signals_for_the_program_are_passed_on_as_themselves_and_once() {
         catch_program_signals();
         let mut forwarding = Forwarding::begin();
-        // SAFETY: the signal is caught by a handler that counts.
+        // SAFETY: the signal is caught by the counting handler.
         unsafe { libc::raise(libc::SIGUSR2) };
         let mut sent = Vec::new();
         forwarding.pass_on(|signal| sent.push(signal));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Patchable sites of running programs follow their enable bytes [ring-abi §10].
+//! Updates patchable sites of running programs to match their enable bytes [ring-abi §10].
 //!
 //! A site is five bytes: disabled an instruction without effect, enabled a jump with the same
 //! distance. They differ in the first byte, which is written through /proc/PID/mem. Everything
-//! read from the area and the program may be hostile: the process has to map this very area and to
-//! have its user and no other ([`ProgramMemory`]); the list of sites has to be a constant of a
-//! program's file, and the sites code of the same file, so that nothing counts that was put
-//! together in memory by a process with fewer rights that maps the area as well; lengths are
-//! bounded, and a byte is written only where such an instruction stands and leads where its list
-//! says.
+//! read from the area and the program may be hostile. The process must map this area and
+//! have its user and no other ([`ProgramMemory`]). The list of sites must be a constant of a
+//! program's file, and the sites code of the same file, so that nothing is accepted that a process
+//! with fewer rights, which maps the area as well, built in memory. Lengths are
+//! bounded, and a byte is written only if such an instruction is there and its target matches the
+//! list.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,31 +22,31 @@ use super::verified::{ProgramMemory, VerifiedProcess};
 const DISABLED: u8 = 0xa9;
 /// First byte of an enabled site: `jmp distance`.
 const ENABLED: u8 = 0xe9;
-/// Tables and sites looked at in one process.
+/// Maximum number of tables and sites in one process.
 const TABLES_MAX: usize = 1024;
 const SITES_MAX: usize = 1 << 20;
 const SITE_BYTES: usize = 16;
 const TABLE_BYTES: usize = 24;
 
-/// What was done.
+/// Result of an update.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Followed {
-    /// Sites that were changed.
+    /// Number of changed sites.
     pub(super) changed: usize,
-    /// Processes whose sites could not be changed, and why: their events stay as they were.
+    /// Processes whose sites could not be changed, and why: their events are unchanged.
     pub(super) refused: Vec<(u32, String)>,
 }
 
-/// What was done in one process.
+/// Result in one process.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Switched {
-    /// Sites that were changed.
+    /// Number of changed sites.
     changed: usize,
-    /// Sites that begin with neither of the two instructions, but lead where they should.
+    /// Sites that begin with neither of the two instructions, but have the right target.
     foreign: usize,
 }
 
-/// Makes the sites of all processes of an area follow its enable bytes, and what a trigger
+/// Updates the sites of all processes of an area to match its enable bytes, and the events that a trigger
 /// would enable.
 ///
 /// Cost: nothing without patchable sites; else some system calls per thousand sites.
@@ -55,7 +55,7 @@ pub(super) fn follow(view: &AreaView<'_>, area: &AreaFile) -> Followed {
     if !cfg!(target_arch = "x86_64") {
         return followed;
     }
-    // Those of other PID namespaces are looked for once, if there are any.
+    // Processes of other PID namespaces are searched once, if there are any.
     let mut all: Option<Vec<VerifiedProcess>> = None;
     for entry in processes(view).unwrap_or_default() {
         if entry.patch_table == 0 {
@@ -68,8 +68,8 @@ pub(super) fn follow(view: &AreaView<'_>, area: &AreaFile) -> Followed {
             let place = all.iter().position(|process| process.number() == entry.pid)?;
             Some(all.swap_remove(place))
         });
-        // It ended, or never was one of this area.
-        // Its own memory a recorder never writes.
+        // It has ended, or never belonged to this area.
+        // A recorder never writes its own memory.
         let Some(process) = process.filter(|process| process.pid() != std::process::id()) else {
             continue;
         };
@@ -86,7 +86,7 @@ pub(super) fn follow(view: &AreaView<'_>, area: &AreaFile) -> Followed {
                     followed.refused.push((entry.pid, text));
                 }
             }
-            // It ended meanwhile.
+            // It has ended meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => followed.refused.push((entry.pid, error.to_string())),
         }
@@ -176,7 +176,7 @@ fn follow_table(
     Ok(())
 }
 
-/// Memory that sites stand in.
+/// Memory that contains sites.
 trait Memory {
     fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<()>;
     fn write(&self, byte: u8, address: u64) -> io::Result<()>;
@@ -192,7 +192,7 @@ impl Memory for ProgramMemory {
     }
 }
 
-/// Writes the first byte of a site if it has to change and the site is one.
+/// Writes the first byte of a site if it has to change and the site is valid.
 fn set_site(
     memory: &dyn Memory,
     code: u64,
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Bytes in the place of a program's memory: one site at 16, which leads to 64.
+    /// Simulated memory of a program: one site at 16, with its target at 64.
     fn after(first: u8, distance: u32, enabled: bool) -> (u8, Switched) {
         let mut bytes = vec![0x90; 128];
         bytes[16] = first;
@@ -257,10 +257,10 @@ mod tests {
         assert_eq!(after(ENABLED, GOOD, false), (DISABLED, changed));
         assert_eq!(after(ENABLED, GOOD, true), (ENABLED, Switched::default()));
         assert_eq!(after(DISABLED, GOOD, false), (DISABLED, Switched::default()));
-        // Somebody's breakpoint stays, and is told.
+        // A debugger's breakpoint is kept, and reported.
         assert_eq!(after(0xcc, GOOD, true), (0xcc, foreign));
         assert_eq!(after(0xcc, GOOD, false), (0xcc, foreign));
-        // What leads elsewhere is not this site.
+        // A jump with another target is not this site.
         assert_eq!(after(DISABLED, GOOD + 1, true), (DISABLED, Switched::default()));
     }
 }

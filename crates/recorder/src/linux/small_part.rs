@@ -19,16 +19,16 @@ use crate::small::{ProgramImage, schemas_of, widen};
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext};
 use crate::walk::{Introduction, RecordPlan};
 
-/// Processes that the report names at most: as many as a machine of kilobytes does not have.
+/// Maximum number of processes in the report, more than a machine of kilobytes can have.
 const PROCESSES_MAX: usize = 4096;
 
-/// What all streams of an area have in common.
+/// Common data of all streams of an area.
 struct About {
     header: SmallHeader,
     area_id: u64,
     class_id: u32,
     plan: RecordPlan,
-    /// How far the clocks of cores are apart, by what the program recorded of them.
+    /// Offsets of the cores' clocks, from exchanges recorded by the program.
     offsets: CoreOffsets,
     exchanges: u64,
 }
@@ -52,11 +52,11 @@ struct CoreStream {
     ring: RingStream,
     target: StreamTarget,
     last_time: u64,
-    /// Records whose time was before that of the record in front of them.
+    /// Number of records whose time was before that of the previous record.
     backward: u64,
 }
 
-/// What is known of a packet besides its records.
+/// Data of a packet besides its records.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartPacket {
     pub(super) sequence: u64,
@@ -65,19 +65,19 @@ pub(super) struct PartPacket {
     pub(super) is_open: bool,
 }
 
-/// See the module's description.
+/// A small area being recorded.
 pub(super) struct SmallPart {
     about: About,
     registered: Vec<RegisteredSchema>,
     cores: BTreeMap<u16, CoreStream>,
-    /// By number, with when each was first said.
+    /// By process id, with the time of the first introduction.
     processes: BTreeMap<u32, (u64, Introduction)>,
 }
 
 impl SmallPart {
-    /// Begins to write the packets of an area. `place` is what errors name.
+    /// Starts writing the packets of an area. `place` is its name in errors.
     ///
-    /// Errors: its clock cannot be joined with that of the recording, or none of its events can be named.
+    /// Errors: its clock cannot be related to that of the recording, or none of its events can be named.
     pub(super) fn begin(
         recording: &mut Recording,
         (header, descriptors): (&SmallHeader, &[SmallSchema]),
@@ -86,7 +86,7 @@ impl SmallPart {
         place: &Path,
     ) -> Result<SmallPart, Error> {
         let first = recording.clock.is_none();
-        // No time can be told without: a tick counts as a nanosecond.
+        // Without a frequency times are unknown: a tick counts as a nanosecond.
         let hz = if header.clock_hz == 0 { 1_000_000_000 } else { header.clock_hz };
         let (registered, problems) =
             schemas_of(descriptors, images, known, |text| recording.compile(text));
@@ -126,8 +126,8 @@ impl SmallPart {
         Ok(SmallPart { about, registered, cores: BTreeMap::new(), processes: BTreeMap::new() })
     }
 
-    /// Packets that are written from here on are on the clock of core 0. `read` gives the records of all of
-    /// them: the exchanges among them say how far the others' clocks are from it.
+    /// Converts all later packets to the clock of core 0. `read` returns the records of all of
+    /// them, whose exchanges determine the offsets of the other cores' clocks.
     pub(super) fn relate_cores(
         &mut self,
         recording: &mut Recording,
@@ -136,7 +136,7 @@ impl SmallPart {
         let mut clocks = CoreClocks::new(&self.registered, self.about.header.core_count.into());
         read(&mut clocks, &self.about.plan);
         let mut offsets = clocks.offsets();
-        // The upper bits of such clocks count from the program's start, each core's for itself.
+        // The upper bits of such clocks count from the program's start, separately for each core.
         if self.about.header.time_bits == 32 && clocks.count() > 0 {
             let text = "Exchanges of clocks with 32 bits are not used: times are as recorded";
             offsets = CoreOffsets { known: Vec::new(), problems: vec![text.to_owned()] };
@@ -157,17 +157,17 @@ impl SmallPart {
         })
     }
 
-    /// The sums of a core, to be added to.
+    /// The sums of a core, for adding to them.
     pub(super) fn ring(&mut self, core: u16) -> &mut RingStream {
         &mut self.core(core).ring
     }
 
-    /// Events so far.
+    /// Number of events so far.
     pub(super) fn events(&self) -> u64 {
         self.cores.values().map(|core| core.ring.totals().events).sum()
     }
 
-    /// Writes a packet with these records behind those of the core that were written before.
+    /// Writes a packet with these records after those of the core that were written before.
     pub(super) fn packet(
         &mut self,
         recording: &mut Recording,
@@ -224,7 +224,7 @@ impl SmallPart {
         recording.buffer = buffer;
     }
 
-    /// Ends a core whose ring has lost so much in the end.
+    /// Ends a core with the final loss counts of its ring.
     fn end_core(&mut self, recording: &mut Recording, core: u16, lost: &LossCounts) {
         self.core(core);
         let (about, Some(stream)) = (&self.about, self.cores.get_mut(&core)) else { return };
@@ -235,7 +235,7 @@ impl SmallPart {
                 stream.backward
             ));
         }
-        // A clock that does not run here has no now: the packet ends with the last one.
+        // A foreign clock has no current time: the packet ends with the last record.
         let context = about.context(recording.uuid, stream.last_time);
         let mut buffer = std::mem::take(&mut recording.buffer);
         if let Some(sealed) = stream.ring.seal_losses(&context, lost, &mut buffer) {
@@ -249,8 +249,8 @@ impl SmallPart {
         recording.close_stream(&mut stream.target);
     }
 
-    /// Ends all streams; `lost` has the counters of each core, modulo 2^32 or more. The report gets
-    /// what is known of the area, as the source `name` with more details.
+    /// Ends all streams; `lost` contains the counters of each core, modulo 2^32 or more. Adds
+    /// the area to the report, as the source `name` with more details.
     pub(super) fn finish(
         mut self,
         recording: &mut Recording,
@@ -309,7 +309,7 @@ impl SmallPart {
     }
 }
 
-/// What the program said of a process: all that is known of it.
+/// A process as recorded by the program: nothing else is known of it.
 fn process(said: &Introduction, area_id: String, seen_ns: i64) -> report::Process {
     report::Process {
         pid: said.pid,

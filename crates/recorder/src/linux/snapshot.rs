@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The contents of a running program's rings at this moment, as a recording. Changes nothing in
-//! the program, and needs no recorder; beside one it takes nothing from it.
+//! The current contents of a running program's rings, as a recording. Changes nothing in
+//! the program, and needs no recorder; a running recorder is not affected.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use crate::error::Error;
 use crate::options::CtfVersion;
 use crate::report::Origin;
 
-/// Writes what the rings of a target hold now into the directory `output`.
+/// Writes the current contents of a target's rings to the directory `output`.
 ///
-/// In discard mode that is what no recorder took yet and what it took last; in overwrite mode
+/// In discard mode these are the packets that no recorder has read yet and those read last; in overwrite mode
 /// the newest packets. Packets that writers reuse while they are copied are left out.
 ///
-/// Errors: nothing of the target can be traced, it has no rings, or the output cannot be made.
+/// Errors: no process of the target can be traced, it has no rings, or the output cannot be created.
 pub fn snapshot(
     dir: Option<&Path>,
     target: &Target,

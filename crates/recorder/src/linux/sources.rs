@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A source while a session records it: its packets go where those of rings go.
+//! A source in a session: its packets are written like those of rings.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::source::{PacketBuilder, Sink, Source, SourceStream};
 use crate::stream::{SealContext, Sealed};
 use crate::walk::RecordPlan;
 
-/// What is known of all streams of a source.
+/// Common data of all streams of a source.
 struct About {
     name: String,
     registered: Vec<RegisteredSchema>,
@@ -25,7 +25,7 @@ struct About {
     overwrite: bool,
 }
 
-/// See the module's description.
+/// A source being recorded.
 pub(super) struct LiveSource {
     source: Box<dyn Source>,
     about: About,
@@ -97,9 +97,9 @@ impl Sink for RecordingSink<'_> {
 }
 
 impl LiveSource {
-    /// Begins to record a source.
+    /// Starts recording a source.
     ///
-    /// Errors: what the source says; nothing of it is in the recording then.
+    /// Errors: those of the source; then the recording contains nothing of it.
     pub(super) fn begin(
         recording: &mut Recording,
         source: Box<dyn Source>,
@@ -133,7 +133,7 @@ impl LiveSource {
             source,
             due: Instant::now(),
         };
-        // Its own class: what it means by an id is nobody else's.
+        // A separate class, because its ids have their own meaning.
         let of_cpus = live.streams.iter().all(|(stream, _)| stream.plan.is_cpu);
         let kind = if of_cpus { RingKind::PerCpu } else { RingKind::PerThread };
         live.about.class_id = recording.classes.add(kind, &live.about.registered);
@@ -165,7 +165,7 @@ impl LiveSource {
         &mut *self.source
     }
 
-    /// The source, to ask.
+    /// The source, for queries.
     pub(super) fn ask(&self) -> &dyn Source {
         &*self.source
     }
@@ -175,14 +175,14 @@ impl LiveSource {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// Drains if it is time, or a descriptor said so; how full it was.
+    /// Drains if it is due, or a descriptor was readable; returns the fullest buffer's fraction.
     pub(super) fn drain(&mut self, recording: &mut Recording, is_ready: bool) -> f64 {
         let now = Instant::now();
         if !is_ready && now < self.due {
             return 0.0;
         }
         let fill = self.with_sink(recording, |source, sink| source.drain(sink));
-        // A buffer that was more than half full is looked at sooner.
+        // A buffer that was more than half full is polled sooner.
         let period = self.source.period();
         self.due = Instant::now() + if fill > 0.5 { period / 4 } else { period };
         fill
@@ -194,7 +194,7 @@ impl LiveSource {
         self.with_sink(recording, |_, sink| (0..count).for_each(|stream| sink.close(stream)));
     }
 
-    /// Events so far, lost ones so far.
+    /// Numbers of events and of lost events so far.
     pub(super) fn sums(&self) -> (u64, u64) {
         self.streams.iter().fold((0, 0), |(events, lost), (stream, _)| {
             let more = stream.ring.losses().total();
@@ -202,7 +202,7 @@ impl LiveSource {
         })
     }
 
-    /// Ends it and hands its sums to the recording; events and lost ones.
+    /// Ends it and adds its sums to the recording; returns the numbers of events and of lost events.
     pub(super) fn finish(mut self, recording: &mut Recording) -> (u64, u64) {
         let said = self.with_sink(recording, |source, sink| source.finish(sink));
         self.close_packets(recording);

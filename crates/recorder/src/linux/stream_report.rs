@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a stream that is done leaves in the report, whoever filled it.
+//! The report of a finished stream, of any source.
 
 use crate::clock::ClockModel;
 use crate::report;
 use crate::stream::RingStream;
 
-/// The sums of a stream; none if it has nothing to say. `area_id` in hexadecimal, and the number of
+/// The report of a stream; `None` if it is empty. With the area id in hexadecimal, and the number of
 /// the ring.
 pub(super) fn stream_report(
     clock: &ClockModel,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Start, stop and flush of running programs: through their recorder if they have one, else in
-//! their areas directly, where they run as flight recorders.
+//! Starts, stops and flushes running programs: through their recorder if they have one, else
+//! in their areas directly, as flight recorders.
 
 use std::path::Path;
 
@@ -16,26 +16,26 @@ use super::sites;
 use crate::error::Error;
 use crate::options::RecordOptions;
 
-/// What became of a request.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Controlled {
-    /// A recorder did it.
+    /// A recorder executed it.
     ByRecorder {
-        /// Which.
+        /// Its process id.
         recorder_pid: u32,
-        /// What it said.
+        /// Its response.
         answer: Answer,
     },
     /// The program has no recorder: its rings were started or stopped as a flight recorder.
     FlightRecorder {
-        /// Its process.
+        /// Its process id.
         pid: u32,
     },
 }
 
-/// Asks all recorders of a target.
+/// Sends a request to all recorders of a target.
 ///
-/// Errors: nobody records it, or a recorder refuses or does not answer.
+/// Errors: the target is not being recorded, or a recorder rejects the request or does not respond.
 pub fn request(
     dir: Option<&Path>,
     target: &Target,
@@ -67,9 +67,9 @@ fn ask_recorders(
         .collect()
 }
 
-/// Enables events: through the recorder what it was asked to record, else by `options.enable`
+/// Enables events: through a recorder those that it records, else those of `options.enable`
 /// in rings of overwrite mode, which [`super::snapshot`] reads later. Without a recorder the
-/// rings stay until the program ends.
+/// rings remain until the program ends.
 ///
 /// Errors: not traceable, or no space for rings; then nothing was changed.
 pub fn start(
@@ -98,8 +98,8 @@ pub fn start(
     Ok(done)
 }
 
-/// Disables all events: through the recorder, whose recording goes on, else directly. What the
-/// rings hold stays.
+/// Disables all events: through a recorder, whose recording continues, else directly. The contents of the
+/// rings remain.
 pub fn stop(dir: Option<&Path>, target: &Target) -> Result<Vec<Controlled>, Error> {
     let found = find(dir, target)?;
     let mut done = ask_recorders(dir, &found, Request::Stop)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The processes that write into an area, as long as they live and after.
+//! The processes that write to an area, during their life and after.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use crate::walk::{Introduction, RecordPlan};
 
 #[derive(Debug, Clone)]
 struct Traced {
-    /// None: it was gone when it was first looked for.
+    /// `None`: it had ended when it was first searched for.
     tag: Option<ProcessTag>,
-    /// What it calls itself, if that is not its number here.
+    /// Its own pid, if that is not its pid here.
     number: Option<u32>,
     parent_pid: u32,
     exe: String,
     name: String,
-    /// Reading of the area's clock when it last told its name in a record.
+    /// Clock of the area when it last recorded its name.
     named_at: u64,
     arguments: Vec<String>,
     build_id: Option<String>,
@@ -32,46 +32,46 @@ struct Traced {
     ended_ns: Option<i64>,
 }
 
-/// See the module's description.
+/// The processes of an area.
 ///
-/// An area has the numbers of its own PID namespace. Here, in what is recorded and in the report,
-/// processes and threads have the numbers of the recorder's namespace, so that those of two
-/// namespaces differ, and are those that the kernel's events have. One that had ended before it was
-/// looked for, and is of another namespace, is given a number that no process has.
+/// An area contains pids of its own PID namespace. Here, in the recording and in the report,
+/// processes and threads have the ids of the recorder's namespace, so that those of two
+/// namespaces differ, and match those in the kernel's events. A process of another namespace that had
+/// ended before it was searched for gets an id that no process has.
 #[derive(Debug, Clone)]
 pub(super) struct TracedProcesses {
     area_id: u64,
     live: bool,
-    /// The namespace that the area was made in, if it is not this one.
+    /// The namespace in which the area was created, if it is not this one.
     namespace: Option<u64>,
-    /// Some of its numbers mean others here.
+    /// Some of its pids denote other processes here.
     is_foreign: bool,
     by_pid: BTreeMap<u32, Traced>,
-    /// By what it calls itself: its number here.
+    /// Pid here, by the process's own pid.
     numbers: HashMap<u32, u32>,
-    /// By process here and what the thread calls itself: its number here.
+    /// Thread id here, by process here and the thread's own id.
     threads: HashMap<(u32, u32), u32>,
-    /// When the kernel is asked again whether anybody has an area whose processes live.
+    /// When to ask the kernel again whether an area with running processes has users.
     use_due: Instant,
-    /// The area's table had a place for no other.
+    /// The area's table had no free slot.
     pub(super) table_was_full: bool,
 }
 
-/// Numbers from here on are given by this recorder: the kernel's are below 2^22 (PID_MAX_LIMIT).
+/// Ids from this one on are assigned by this recorder: the kernel's are below 2^22 (PID_MAX_LIMIT).
 const GIVEN_FROM: u32 = 1_000_000_000;
 static GIVEN: AtomicU32 = AtomicU32::new(GIVEN_FROM);
 
 fn give_number() -> u32 {
-    // A number that is given twice, after a thousand million, is in the same recording by chance only.
+    // Ids repeat only after a thousand million; a collision in one recording is very unlikely.
     GIVEN.fetch_add(1, Ordering::Relaxed).max(GIVEN_FROM)
 }
 
-/// Time between two questions whether anybody has an area whose processes live: one that executed
-/// another program has not.
+/// Time between two checks whether an area with running processes has users: a process that executed
+/// another program no longer counts.
 const USE_PERIOD: Duration = Duration::from_millis(500);
-/// Threads that are remembered.
+/// Maximum number of threads kept.
 const THREADS_MAX: usize = 1 << 20;
-/// Processes that are remembered.
+/// Maximum number of processes kept.
 const PROCESSES_MAX: usize = 65536;
 
 /// Words separated by NUL as text.
@@ -82,16 +82,16 @@ pub(super) fn words(command: &[u8]) -> Vec<String> {
     command.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into()).collect()
 }
 
-/// Where the path leads that an area has of its program: a program that is recorded from its start may have
-/// written the one that it was started by, which can be a link. Nothing is opened.
+/// Resolves the program path in an area: a program that is recorded from its start may have
+/// stored the path that it was started by, which can be a link. Opens nothing.
 pub(super) fn resolved(exe: &str) -> String {
     let path = std::fs::canonicalize(exe).ok().filter(|_| exe.starts_with('/'));
     path.map_or_else(|| exe.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
 impl TracedProcesses {
-    /// With the process that made the area. `area`: /proc is about the same processes; none for an
-    /// area that is recovered.
+    /// Starts with the process that created the area. `area`: /proc describes the same processes; `None` for
+    /// a recovered area.
     pub(super) fn new(header: &AreaHeader, area: Option<&AreaFile>) -> TracedProcesses {
         let inode = header.pid_namespace;
         let is_foreign = area.is_some() && proc::is_foreign_namespace(inode);
@@ -120,8 +120,8 @@ impl TracedProcesses {
         traced
     }
 
-    /// Looks at the area's process table for new ones, and which have ended.
-    /// Cost: 128 loads, and some small files of /proc for each that is new or lives.
+    /// Reads the area's process table for new and ended processes.
+    /// Cost: 128 loads, and some small files of /proc for each new or running process.
     pub(super) fn refresh(&mut self, view: &AreaView<'_>, area: Option<&AreaFile>) {
         let entries = processes(view).unwrap_or_default();
         self.table_was_full |= entries.len() >= abi::PROCESS_COUNT as usize;
@@ -145,26 +145,26 @@ impl TracedProcesses {
         for (&pid, traced) in &mut self.by_pid {
             if traced.ended_ns.is_none() && !traced.tag.is_some_and(|tag| tag.is_alive()) {
                 traced.ended_ns = Some(now);
-                // Who was killed could not do it, and programs do not ask who lives.
+                // A killed process could not do it, and programs do not check for that.
                 let _ = lateralis_ring::free_process(view, traced.number.unwrap_or(pid));
             }
         }
     }
 
-    /// Whether some numbers in the area mean other processes or threads here.
+    /// Whether some ids in the area denote other processes or threads here.
     pub(super) fn has_foreign_numbers(&self) -> bool {
         self.is_foreign
     }
 
-    /// Whether a process may be in another PID namespace than its parent: it sees none, or has a number
-    /// below that of the process that forked it. The second is also true once numbers begin anew, and
-    /// then costs a search without a finding.
+    /// Whether a process may be in another PID namespace than its parent: it sees no parent, or its pid is
+    /// below that of the process that forked it. The latter also happens after pids wrap,
+    /// and then costs a search without a result.
     fn begins_namespace(&self, entry: &lateralis_ring::ProcessEntry) -> bool {
         let is_outside = entry.parent_pid == 0 || entry.parent_pid >= entry.pid;
         is_outside && !self.numbers.contains_key(&entry.pid)
     }
 
-    /// Notices whether a process of the area went to another PID namespace. Cost: 128 loads.
+    /// Checks whether a process of the area entered another PID namespace. Cost: 128 loads.
     pub(super) fn look_for_namespaces(&mut self, view: &AreaView<'_>, area: Option<&AreaFile>) {
         if self.live && !self.is_foreign {
             let entries = processes(view).unwrap_or_default();
@@ -174,7 +174,7 @@ impl TracedProcesses {
         }
     }
 
-    /// Our numbers of a process and a thread that the area calls so.
+    /// Ids here of a process and a thread with these ids in the area.
     fn outside(&mut self, number: u32, thread: u32, area: Option<&AreaFile>) -> (u32, u32) {
         let known = self.numbers.get(&number).copied();
         let pid = known.unwrap_or_else(|| self.add((number, 0, String::new()), area));
@@ -197,8 +197,8 @@ impl TracedProcesses {
         (pid, tid)
     }
 
-    /// Gives processes and threads of other PID namespaces their numbers here, in records that were
-    /// read. The last ends `slack` bytes before their end. Cost: nothing without such a namespace,
+    /// Translates the ids of processes and threads of other PID namespaces in records that were
+    /// read. The last record ends `slack` bytes before their end. Cost: nothing without such a namespace,
     /// else a walk over the records.
     pub(super) fn translate(
         &mut self,
@@ -223,7 +223,7 @@ impl TracedProcesses {
             let second = u32::from_ne_bytes([e, f, g, h]);
             let (pid, second) = if id == abi::ID_PROCESS {
                 let pid = self.outside(number, number, area).0;
-                // Of the first of a namespace the parent is outside, and it has no number for it.
+                // The parent of the first process of a namespace is outside, and has no pid in it.
                 let parent = self.by_pid.get(&pid).map_or(0, |traced| traced.parent_pid);
                 (pid, if pid == number { second } else { parent })
             } else {
@@ -234,16 +234,16 @@ impl TracedProcesses {
         }
     }
 
-    /// Takes over what a process says of itself in its first record, at a reading of the area's clock:
-    /// so those are known, too, that had ended before the table was looked at, or found no place in it.
+    /// Adds a process from its introduction record, at a clock time of the area. So processes
+    /// are known even if they ended before the table was read, or found no slot in it.
     pub(super) fn introduce(&mut self, process: &Introduction, time: u64, area: Option<&AreaFile>) {
         let name = String::from_utf8_lossy(&process.name).into_owned();
         if !self.by_pid.contains_key(&process.pid) {
             self.add((process.pid, process.parent_pid, name.clone()), area);
         }
         let Some(known) = self.by_pid.get_mut(&process.pid) else { return };
-        // In shared rings a process introduces itself again when it has executed another program,
-        // perhaps in the ring of another processor, of which was read before.
+        // In shared rings a process introduces itself again after it executes another program,
+        // possibly in another CPU's ring, which may have been read before.
         if time < known.named_at {
             return;
         }
@@ -264,7 +264,7 @@ impl TracedProcesses {
         }
     }
 
-    /// The process that the area calls `number`: checked, and wherever it is.
+    /// The process with this pid in the area: verified, in whatever namespace.
     fn find(&self, number: u32, area: &AreaFile) -> Option<VerifiedProcess> {
         let local = VerifiedProcess::local(number, area);
         if local.is_some() || !self.is_foreign {
@@ -276,7 +276,7 @@ impl TracedProcesses {
         others.into_iter().find(|process| process.number() == number)
     }
 
-    /// The child of a checked process that calls itself `number`.
+    /// The child of a verified process whose own pid is `number`.
     fn child_called(&self, number: u32) -> Option<u32> {
         let tags = self.by_pid.values().filter_map(|traced| traced.tag);
         let parents: Vec<u32> = tags.filter(ProcessTag::is_alive).map(|tag| tag.pid).collect();
@@ -285,11 +285,11 @@ impl TracedProcesses {
         children.into_iter().find(|pid| verified::number_of(*pid) == Some(number))
     }
 
-    /// Adds a process by what it and its parent are called in the area; its number here.
+    /// Adds a process by its and its parent's pids in the area; returns its pid here.
     fn add(&mut self, (number, parent, name): (u32, u32, String), area: Option<&AreaFile>) -> u32 {
         let process = area.and_then(|area| self.find(number, area));
         let parent_here = self.numbers.get(&parent).copied();
-        // Without a process to ask: it is of another namespace if its area or its parent is, or if its
+        // Without a running process: it is of another namespace if its area or its parent is, or if its
         // parent is outside.
         let is_elsewhere = self.namespace.is_some()
             || self.is_foreign
@@ -298,7 +298,7 @@ impl TracedProcesses {
                     || parent_here.is_some_and(|here| here != parent));
         let pid = match &process {
             Some(process) => process.pid(),
-            // It may have executed another program meanwhile: then its number is all that is taken.
+            // It may have executed another program meanwhile: then only its pid is used.
             None if is_elsewhere => self.child_called(number).unwrap_or_else(give_number),
             None => number,
         };
@@ -331,7 +331,7 @@ impl TracedProcesses {
         pid
     }
 
-    /// The name that a thread has now, if its process was checked and is there. Cost: two small files.
+    /// The current name of a thread, if its process was verified and is running. Cost: two small files.
     pub(super) fn thread_name(
         &mut self,
         (pid, tid): (u32, u32),
@@ -343,8 +343,8 @@ impl TracedProcesses {
         verified::thread_name(self.by_pid.get(&pid)?.tag?, tid)
     }
 
-    /// Who has the area, as of now: unknown where no process is known to have it and the kernel does not
-    /// say. Cost: some system calls.
+    /// Current users of the area: `Unknown` if no process is known to have it and the kernel does not
+    /// report any. Cost: some system calls.
     pub(super) fn users(&mut self, area: Option<&AreaFile>) -> Users {
         if self.any_lives() && (area.is_none() || Instant::now() < self.use_due) {
             return Users::Others;
@@ -353,7 +353,7 @@ impl TracedProcesses {
         self.users_now(area)
     }
 
-    /// The same, asked of the kernel whatever is known.
+    /// Like `users`, but always asks the kernel.
     pub(super) fn users_now(&self, area: Option<&AreaFile>) -> Users {
         match area.map_or(Users::Unknown, AreaFile::users) {
             Users::Unknown if self.any_lives() => Users::Others,
@@ -369,12 +369,12 @@ impl TracedProcesses {
         self.by_pid.values().any(|traced| traced.ended_ns.is_none())
     }
 
-    /// How many there were.
+    /// Number of processes.
     pub(super) fn count(&self) -> u64 {
         self.by_pid.len() as u64
     }
 
-    /// For the report.
+    /// Converts to the report.
     pub(super) fn into_report(self) -> Vec<report::Process> {
         let area_id = format!("{:016x}", self.area_id);
         self.by_pid

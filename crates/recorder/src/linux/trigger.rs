@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Setting a trigger in an area and keeping it up to date [ring-abi §7].
+//! Installs a trigger in an area and keeps it up to date [ring-abi §7].
 //!
 //! A trigger names its events; their ids are known once the schema is registered. Until then, and
 //! until the trigger is armed, nothing is enabled.
@@ -21,7 +21,7 @@ pub(super) struct AreaTrigger {
     installed: Option<Trigger>,
     known_schemas: usize,
     done: bool,
-    /// It cannot be as it is written; that was told.
+    /// It is invalid, which was reported.
     has_failed: bool,
 }
 
@@ -38,7 +38,7 @@ impl AreaTrigger {
         self.done
     }
 
-    /// Installs it once its events are known, includes schemas that came later, and stops it at
+    /// Installs it once its events are known, includes schemas registered later, and stops it at
     /// its deadline.
     pub(super) fn keep(
         &mut self,
@@ -78,7 +78,7 @@ impl AreaTrigger {
         self.done = over || now.state == abi::TRIGGER_DONE;
     }
 
-    /// Whether it has been set up.
+    /// Whether it has been installed.
     pub(super) fn is_installed(&self) -> bool {
         self.installed.is_some()
     }
@@ -92,9 +92,9 @@ impl AreaTrigger {
         Some((started.then_some(now.started_at), stopped.then_some(now.stopped_at)))
     }
 
-    /// Whether the schemas have its events, and the events its fields.
+    /// Checks that the schemas contain its events, and the events its fields.
     ///
-    /// Errors: what they have not, with the nearest names.
+    /// Errors: what is missing, with the most similar names.
     pub(super) fn check(&self, registered: &[RegisteredSchema]) -> Result<(), Error> {
         self.conditions(registered)?;
         let options = &self.options;
@@ -105,7 +105,7 @@ impl AreaTrigger {
         }
     }
 
-    /// Those of start and stop; `None` for an event that is not known yet.
+    /// The conditions for start and stop; `None` for an event that is not known yet.
     ///
     /// Errors: the event has no such field or value.
     fn conditions(
@@ -172,7 +172,7 @@ impl AreaTrigger {
         area.follow_sites(recording);
     }
 
-    /// Sets the wanted bytes by the patterns, and the enable bytes if it runs already.
+    /// Sets the wanted bytes by the patterns, and the enable bytes if it is already running.
     fn want(&mut self, area: &LiveArea, patterns: &Patterns, block: &Trigger, running: bool) {
         let view = area.view();
         for entry in &area.registered[self.known_schemas..] {
@@ -198,7 +198,7 @@ impl AreaTrigger {
     }
 }
 
-/// The first of these events that no schema has, with the nearest name.
+/// The first of these events that no schema contains, with the most similar name.
 pub(super) fn unknown<'a>(
     events: impl Iterator<Item = &'a EventMatch>,
     registered: &[RegisteredSchema],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that the library of `with` does not record: the command is looked at before it starts, the
+//! Programs that the library of `with` does not record: the command is examined before it starts, the
 //! programs that it starts are noted by the library (`tracer/preload/exec.c`) in a table of the session.
-//! Both are named with the reason and what can be done.
+//! Both are reported with the reason and possible remedies.
 
 mod table;
 
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use self::table::Table;
 use crate::report::{NotRecorded, NotRecordedReason};
 
-/// Scripts whose interpreter is a script: so many are followed.
+/// Maximum number of nested scripts whose interpreters are followed.
 const SCRIPTS_MAX: usize = 4;
-/// Most program headers looked at.
+/// Maximum number of program headers examined.
 const HEADERS_MAX: usize = 64;
-/// Most entries of a dynamic section looked at.
+/// Maximum number of entries of a dynamic section examined.
 const ENTRIES_MAX: usize = 256;
 
 /// Why a program is not recorded.
@@ -38,7 +38,7 @@ pub(super) enum Reason {
 }
 
 impl Reason {
-    /// The letters of the table [ring-abi §8].
+    /// The reason for a letter in the table [ring-abi §8].
     fn of_letter(letter: u8) -> Option<Reason> {
         Some(match letter {
             b's' => Reason::Static,
@@ -54,7 +54,7 @@ impl Reason {
         })
     }
 
-    /// What it is, and what can be done.
+    /// Description, and possible remedies.
     fn sentence(self) -> &'static str {
         match self {
             Reason::Static => {
@@ -97,7 +97,7 @@ impl Reason {
         }
     }
 
-    /// The word of the report.
+    /// The reason in the report.
     fn in_report(self) -> NotRecordedReason {
         match self {
             Reason::NoRoom => NotRecordedReason::NoRoom,
@@ -107,7 +107,7 @@ impl Reason {
         }
     }
 
-    /// Whether the program must start without the library: it would complain or fail.
+    /// Whether the program must start without the library: it would print an error or fail.
     pub(super) fn forbids_loading(self) -> bool {
         matches!(self, Reason::OtherMachine | Reason::Sanitizer)
     }
@@ -128,7 +128,7 @@ struct Programs {
 }
 
 impl Unrecorded {
-    /// Makes the table of this session. Without it only the command is known.
+    /// Creates the table of this session. Without it only the command is known.
     pub(super) fn begin(&mut self, area_dir: &Path, session: u64) {
         self.table = Table::make(area_dir, session).ok();
     }
@@ -142,8 +142,8 @@ impl Unrecorded {
         programs.pid = pid;
     }
 
-    /// Reads the table and removes its file; the programs by reason and name, and how many more there
-    /// may be of which nothing is known.
+    /// Reads the table and removes its file; returns the programs by reason and name, and the number of
+    /// further ones of which nothing is known.
     pub(super) fn end(&mut self) -> (Vec<NotRecorded>, u64) {
         let entries = self.table.take().map(|table| table.read()).unwrap_or_default();
         for (letter, name, count) in entries.counted {
@@ -166,22 +166,22 @@ impl Unrecorded {
     }
 }
 
-/// Why the program that this word starts cannot take the library; `None` if it can, or cannot start.
+/// Why the program of this command word cannot load the library; `None` if it can, or cannot start.
 pub(super) fn reason(program: &OsStr, preloaded: &OsStr) -> Option<Reason> {
     let path = found(program)?;
     let found = reason_of_file(&path)?;
-    // The sanitizer's library comes first already.
+    // The sanitizer's library is already first.
     let has_sanitizer = String::from_utf8_lossy(preloaded.as_bytes()).contains("asan");
     Some(found).filter(|reason| *reason != Reason::Sanitizer || !has_sanitizer)
 }
 
-/// Why the library of `with` could not be loaded into the program that this word starts, and what can
-/// be done; `None` if it could.
+/// Why the library of `with` could not be loaded into the program of this command word, and possible
+/// remedies; `None` if it could.
 pub fn obstacle(program: &OsStr) -> Option<&'static str> {
     reason(program, OsStr::new("")).map(Reason::sentence)
 }
 
-/// The file that a command's first word means, as `execvp` finds it.
+/// The file of a command's first word, as `execvp` finds it.
 fn found(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(program));
@@ -207,7 +207,7 @@ fn reason_of_file(path: &Path) -> Option<Reason> {
         if start.starts_with(b"\x7fELF") {
             return reason_of_elf(&file, start).or_else(|| is_privileged(&path, &metadata));
         }
-        // A script: what counts is the program that reads it.
+        // A script: the result is that of its interpreter.
         let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
         let word = line.split(is_blank).find(|word| !word.is_empty())?;
@@ -217,7 +217,7 @@ fn reason_of_file(path: &Path) -> Option<Reason> {
 }
 
 /// Whether the kernel gives the program other rights than this process has, so that its dynamic linker
-/// is told to be careful.
+/// runs in secure mode.
 fn is_privileged(path: &Path, metadata: &fs::Metadata) -> Option<Reason> {
     use rustix::process::{getegid, geteuid};
     let mode = metadata.mode();
@@ -257,7 +257,7 @@ fn reason_of_elf(file: &File, start: &[u8]) -> Option<Reason> {
         return Some(Reason::OtherLibrary);
     }
     let needed = match first_needed(file, &headers)? {
-        // It has a dynamic linker but no C library: nobody would expect one in it.
+        // It has a dynamic linker but no C library, so the library cannot be loaded into it.
         None => return Some(Reason::OtherLibrary),
         Some(needed) => needed,
     };
@@ -284,8 +284,8 @@ impl Header {
     }
 }
 
-/// The library that the dynamic linker loads first for the program; the inner `None` if it needs none.
-/// The outer `None`: that is not known.
+/// The library that the dynamic linker loads first for the program; the inner `None` if it needs none,
+/// the outer `None` if unknown.
 fn first_needed(file: &File, headers: &[Header]) -> Option<Option<Vec<u8>>> {
     let dynamic = headers.iter().find(|one| one.kind == PT_DYNAMIC)?;
     let size = usize::try_from(dynamic.size).ok()?.min(ENTRIES_MAX * 16);
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(reason_of_file(Path::new("/dev/null")), None);
     }
 
-    /// An ELF file of 64 bits with these program headers, each with what lies in the file.
+    /// A 64-bit ELF file with these program headers, each with its content.
     fn elf(machine: u16, parts: &[(u32, &[u8])]) -> Vec<u8> {
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
         bytes.resize(64, 0);
@@ -378,7 +378,7 @@ mod tests {
         let own: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
         let glibc: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
         let musl: &[u8] = b"/lib/ld-musl-x86_64.so.1\0";
-        // The strings lie behind the dynamic section, in the segment that is loaded.
+        // The strings follow the dynamic section, in the loaded segment.
         let needing = |library: &[u8]| {
             let parts = 3_u64;
             let strings = 64 + 56 * parts + glibc.len() as u64 + 48;
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(judged(&elf(own + 1, &[])), Some(Reason::OtherMachine));
         assert_eq!(judged(b"\x7fELF\x01\x01\x01"), Some(Reason::OtherMachine));
         assert_eq!(judged(b"#!/no/such/interpreter\n"), None);
-        // Cut anywhere, it may be unknown, but nothing else happens.
+        // Truncated anywhere, it may be unknown, but must have no other effect.
         let whole = needing(b"libc.so.6");
         for length in 0..whole.len() {
             let _ = judged(&whole[..length]);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Processes that were checked: /proc says that they map the area that names them.
+//! Verified processes: /proc shows that they map the area that contains their pid.
 //!
-//! Numbers of processes in an area are hostile, and may be those of another PID namespace. Whatever
-//! this crate does to a process, or asks about one that an area names, takes a [`VerifiedProcess`],
-//! which only the checks of this module make [trust-model].
+//! Pids in an area are hostile, and may be of another PID namespace. Every operation of
+//! this crate on a process of an area, and every query about one, takes a [`VerifiedProcess`],
+//! which only the checks of this module create [trust-model].
 //!
-//! A process is held by its directory in /proc: it stays that of this process, and is empty once
-//! the process is gone, whoever has its number then.
+//! A process is held by its directory in /proc: it always refers to this process, and is empty once
+//! the process has ended, even if its pid is reused.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use super::area_file::{AreaFile, FileKey, MapRange, map_ranges};
 use super::processes::{self, ProcessTag, parse_stat};
 
-/// As much of a text of /proc as is read.
+/// Maximum number of bytes read from a text of /proc.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// A process by its directory in /proc.
@@ -47,7 +47,7 @@ impl Handle {
         Ok(text)
     }
 
-    /// `None`: gone, or it only waits for its parent.
+    /// `None`: ended, or a zombie.
     fn tag(&self) -> Option<ProcessTag> {
         ProcessTag::of_stat(self.pid, &self.read("stat").ok()?)
     }
@@ -62,18 +62,18 @@ impl Handle {
     }
 }
 
-/// Numbers behind a key of a status text.
+/// Numbers after a key of a status text.
 fn numbers(status: &str, key: &str) -> Vec<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
     line.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// The number that a process or thread has in its own PID namespace.
+/// The id of a process or thread in its own PID namespace.
 fn own_number(status: &str, outside: u32) -> u32 {
     numbers(status, "NSpid:").last().copied().unwrap_or(outside)
 }
 
-/// See the module's description.
+/// A verified process.
 #[derive(Debug)]
 pub(super) struct VerifiedProcess {
     handle: Handle,
@@ -82,9 +82,9 @@ pub(super) struct VerifiedProcess {
 }
 
 impl VerifiedProcess {
-    /// The process of this number of ours, if it maps the area.
+    /// The process with this pid here, if it maps the area.
     pub(super) fn at(pid: u32, area: &AreaFile) -> Option<VerifiedProcess> {
-        // Its directory first: what is looked at afterwards is of this process or of none.
+        // Its directory first, so that all later checks are on this process or fail.
         let handle = Handle::open(pid)?;
         if !handle.maps(area.key()) {
             return None;
@@ -94,13 +94,13 @@ impl VerifiedProcess {
         Some(VerifiedProcess { handle, tag, number })
     }
 
-    /// The process that the area calls `number`, if that is its number here as well.
+    /// The process with this pid in the area, if it has the same pid here.
     pub(super) fn local(number: u32, area: &AreaFile) -> Option<VerifiedProcess> {
         VerifiedProcess::at(number, area).filter(|found| found.number == number)
     }
 
-    /// All other processes that map the area, whatever it calls them; with a PID namespace, those of
-    /// this one. Cost: a file of each process, or some microseconds of those that are not in it.
+    /// All other processes that map the area, whatever their pids in it; with a PID namespace, those of
+    /// this one. Cost: a file of each process, or some microseconds for those in other namespaces.
     pub(super) fn all(area: &AreaFile, namespace: Option<u64>) -> Vec<VerifiedProcess> {
         let own = std::process::id();
         let is_in = |pid: u32| {
@@ -113,22 +113,22 @@ impl VerifiedProcess {
         pids.filter_map(|pid| VerifiedProcess::at(pid, area)).collect()
     }
 
-    /// The one that was checked before, if it still is the same and still maps the area.
+    /// A process that was verified before, if it is still the same and still maps the area.
     pub(super) fn again(tag: ProcessTag, area: &AreaFile) -> Option<VerifiedProcess> {
         VerifiedProcess::at(tag.pid, area).filter(|found| found.tag == tag)
     }
 
-    /// Its number here.
+    /// Its pid here.
     pub(super) fn pid(&self) -> u32 {
         self.handle.pid
     }
 
-    /// Its number in its own PID namespace: what it calls itself.
+    /// Its pid in its own PID namespace.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
 
-    /// Its identity, to find it [again](VerifiedProcess::again).
+    /// Its identity, for [`again`](VerifiedProcess::again).
     pub(super) fn tag(&self) -> ProcessTag {
         self.tag
     }
@@ -144,12 +144,12 @@ impl VerifiedProcess {
         super::build_id::of_open(&self.handle.file("exe", OFlags::RDONLY).ok()?)
     }
 
-    /// Number of its parent here.
+    /// Pid of its parent here.
     pub(super) fn parent(&self) -> Option<u32> {
         parse_stat(&self.handle.read("stat").ok()?).map(|(_, parent, _)| parent)
     }
 
-    /// Our number of the thread that calls itself `number`. Cost: a file of each of its threads.
+    /// Id here of the thread with this id in the process's namespace. Cost: a file of each of its threads.
     pub(super) fn thread(&self, number: u32) -> Option<u32> {
         if number == self.number {
             return Some(self.handle.pid);
@@ -160,17 +160,17 @@ impl VerifiedProcess {
         })
     }
 
-    /// Its memory, for writing.
+    /// Opens its memory for writing.
     ///
-    /// Errors: it may not be written, or has ended ([`io::ErrorKind::NotFound`]).
+    /// Errors: not permitted, or it has ended ([`io::ErrorKind::NotFound`]).
     pub(super) fn memory(&self, area: &AreaFile) -> io::Result<ProgramMemory> {
         let own = rustix::process::geteuid().as_raw();
         if area.owner() != own {
             return Err(refused(format!("the area is of user {}", area.owner())));
         }
         let file = self.handle.file("mem", OFlags::RDWR)?;
-        // Behind the opening: it may have executed another program, or have another user since it
-        // was checked. Memory that was opened before is that of the program before.
+        // After opening: it may have executed another program, or changed its user since it
+        // was verified. Memory opened earlier belongs to the previous program.
         let status = self.handle.status().ok_or(io::ErrorKind::NotFound)?;
         let users = numbers(&status, "Uid:");
         if users.len() != 4 || users.iter().any(|user| *user != own) {
@@ -184,12 +184,12 @@ impl VerifiedProcess {
     }
 }
 
-/// What a process calls itself: no more than a number, and nothing to act on.
+/// A process's own pid: a number only, on which nothing may be based.
 pub(super) fn number_of(pid: u32) -> Option<u32> {
     Some(own_number(&Handle::open(pid)?.status()?, pid))
 }
 
-/// The name that a thread of a process has now that was checked before. Both numbers are ours.
+/// The current name of a thread of a process that was verified before. Both ids are those here.
 pub(super) fn thread_name(process: ProcessTag, tid: u32) -> Option<Vec<u8>> {
     let handle = Handle::open(process.pid)?;
     let mut name = handle.read(&format!("task/{tid}/comm")).ok()?;
@@ -201,7 +201,7 @@ fn refused(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, text)
 }
 
-/// Memory of a process that may be written: it maps the area, and has the user of the area and of
+/// Writable memory of a process that maps the area, and has the user of the area and of
 /// this recorder, and no other.
 #[derive(Debug)]
 pub(super) struct ProgramMemory {
@@ -216,18 +216,18 @@ impl ProgramMemory {
         self.maps.get(next).filter(|range| range.start <= address && end <= range.end)
     }
 
-    /// Reads what stands at an address, whatever it is.
+    /// Reads bytes at an address.
     pub(super) fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, address)
     }
 
-    /// The file of the program that these bytes are constants of: nobody has changed them.
+    /// The program file that contains these bytes as constants, which therefore are unchanged.
     pub(super) fn constants(&self, address: u64, bytes: u64) -> Option<FileKey> {
         let range = self.range(address, bytes)?;
         range.file.filter(|_| !range.writable && !range.shared)
     }
 
-    /// Whether code of this file stands there.
+    /// Whether the bytes are code of this file.
     pub(super) fn is_code_of(&self, file: FileKey, address: u64, bytes: u64) -> bool {
         self.range(address, bytes)
             .is_some_and(|range| range.executable && !range.shared && range.file == Some(file))
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// An area's file that another process has mapped, and one that has it open only.
+    /// An area's file that another process has mapped, and one that it only has open.
     #[test]
     fn a_process_counts_only_if_it_maps_the_file() {
         let path = std::env::temp_dir().join(format!("lateralis-mapped-{}", std::process::id()));

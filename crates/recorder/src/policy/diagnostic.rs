@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is wrong with a text, where, and what would be right.
+//! Errors in a text, with their positions and advice.
 
 use std::fmt;
 use std::ops::Range;
 
-/// One fault of a text.
+/// One error in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Name of the text.
     pub file: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
     /// What is wrong.
     pub what: String,
@@ -19,15 +19,15 @@ pub struct Diagnostic {
     pub advice: String,
     /// The line.
     text: String,
-    /// Characters of it that are meant.
+    /// Number of characters concerned.
     width: usize,
 }
 
-/// Characters of a line that are shown.
+/// Maximum number of characters of a line that are shown.
 const SHOWN_MAX: usize = 160;
 
 impl Diagnostic {
-    /// About the bytes `span` of `text`.
+    /// An error in the bytes `span` of `text`.
     pub fn new(
         (file, text): (&str, &str),
         span: Range<usize>,
@@ -52,13 +52,13 @@ impl Diagnostic {
     }
 }
 
-/// The last boundary of a character at or before `at`.
+/// The last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Control characters become one that is seen: the caret stands below what it means.
+/// Replaces control characters by a visible one, so that the caret is at the right position.
 fn visible(line: &str) -> String {
     let line = line.strip_suffix('\r').unwrap_or(line);
     let shown = |c: char| if c == '\t' { ' ' } else { c };
@@ -81,7 +81,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The names nearest to one that is wrong, else all.
+/// The most similar names, or all if none is similar.
 pub(crate) fn advice(wrong: &str, names: &[&str]) -> String {
     let likeness = |name: &str| strsim::jaro_winkler(wrong, name);
     let mut near: Vec<&str> = names.iter().copied().filter(|name| likeness(name) >= 0.8).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Genode's trace recorder (seed 004): its `<config>` as policies in TOML, and what of it has no
-//! equivalent here.
+//! Genode's trace recorder (seed 004): converts its `<config>` to policies in TOML, and lists parts without
+//! an equivalent.
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ use super::read::{POLICIES_MAX, THREAD_NAME_MAX};
 use super::shared::{Part, firsts};
 use super::{Condition, How, Property};
 
-/// Longest text.
+/// Maximum size of the text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Most elements and attributes.
+/// Maximum number of elements and attributes.
 const NODES_MAX: u32 = 20_000;
-/// Most remarks that are kept.
+/// Maximum number of remarks.
 const REMARKS_MAX: usize = 200;
 
 /// A configuration in TOML.
@@ -23,15 +23,15 @@ const REMARKS_MAX: usize = 200;
 pub struct Translation {
     /// The policies.
     pub toml: String,
-    /// What has no equivalent, with its line: `3: …`.
+    /// Parts without an equivalent, with their lines: `3: …`.
     pub remarks: Vec<String>,
 }
 
 const LABELS: [&str; 3] = ["label", "label_prefix", "label_suffix"];
 
-/// Translates. `file` is its name for messages.
+/// Translates a configuration. `file` is its name for messages.
 ///
-/// Errors: no XML, or no configuration of the trace recorder.
+/// Errors: not XML, or not a configuration of the trace recorder.
 pub fn from_genode(file: &str, text: &str) -> Result<Translation, Box<Diagnostic>> {
     let fault = |at: usize, what: String, advice: &str| {
         Err(Box::new(Diagnostic::new((file, text), at..at + 1, what, advice)))
@@ -66,7 +66,7 @@ pub fn from_genode(file: &str, text: &str) -> Result<Translation, Box<Diagnostic
     Ok(Translation { toml: writer.toml, remarks: writer.remarks })
 }
 
-/// The byte of a row and column, both from 1; columns count characters.
+/// The byte offset of a row and column, both from 1; columns count characters.
 fn offset(text: &str, at: roxmltree::TextPos) -> usize {
     let rows = text.split_inclusive('\n').take(at.row.saturating_sub(1) as usize);
     let row: usize = rows.map(str::len).sum();
@@ -82,7 +82,7 @@ struct Writer {
     before: Vec<Before>,
 }
 
-/// What was said by a policy so far.
+/// A policy converted so far.
 struct Before {
     label: Vec<Condition>,
     is_about_threads: bool,
@@ -96,7 +96,7 @@ impl Before {
     }
 }
 
-/// A text in quotes, as TOML has it.
+/// A quoted text in TOML.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -144,7 +144,7 @@ impl Writer {
                 other => self.remark(node, format!("<{other}>: unknown")),
             }
         }
-        // The one for all others comes last: here the first that matches decides.
+        // The default policy comes last, because the first match decides here.
         for node in root.children().filter(|node| node.has_tag_name("default-policy")) {
             self.policy(node, default_buffer);
         }
@@ -162,7 +162,7 @@ impl Writer {
         if let Some((name, value)) = label.filter(|_| !is_default) {
             let _ = writeln!(self.toml, "{name} = {}", quoted(value));
         }
-        // As there: without one all threads, and then those of this name.
+        // As in Genode: without a name all threads, otherwise those of this name.
         match node.attribute("thread") {
             None | Some("") => {}
             Some(name) if name.len() > THREAD_NAME_MAX => self.remark(
@@ -187,7 +187,7 @@ impl Writer {
         self.writers(node);
     }
 
-    /// What the policy module chooses: Genode's own events, packets, or both.
+    /// Events selected by the policy module: Genode's own events, packets, or both.
     fn module(&mut self, node: Node<'_, '_>) {
         match node.attribute("policy").unwrap_or("ctf0") {
             "ctf0" => self.toml.push_str("disable = [\"packets\"]\n"),
@@ -219,7 +219,7 @@ impl Writer {
         }
     }
 
-    /// Here threads of a program share rings: those of the first policy about it.
+    /// Here the threads of a program share rings: those of the first policy that applies to it.
     fn buffer(&mut self, node: Node<'_, '_>, bytes: Option<u64>) {
         let hows = [How::Exact, How::Prefix, How::Suffix];
         let label = LABELS.into_iter().zip(hows).find_map(|(name, how)| {
@@ -229,7 +229,7 @@ impl Writer {
         let own: Vec<_> = label.filter(|_| node.has_tag_name("policy")).into_iter().collect();
         let name = node.attribute("thread").unwrap_or_default();
         let is_about_threads = (1..=THREAD_NAME_MAX).contains(&name.len());
-        // More are refused when they are read.
+        // More are rejected when the policies are read.
         self.before.truncate(POLICIES_MAX);
         self.before.push(Before { label: own, is_about_threads, buffer_bytes: bytes });
         let parts: Vec<Part<'_>> = self.before.iter().map(|one| one.part()).collect();
@@ -286,7 +286,7 @@ impl Writer {
     }
 }
 
-/// The least ring: two packets of a page.
+/// Minimum size of a ring: two packets of a page.
 const LEAST_BUFFER_BYTES: u64 = 8192;
 
 #[cfg(test)]
@@ -294,7 +294,7 @@ mod tests {
     use super::super::parse;
     use super::*;
 
-    /// The example of seed 004, its tags closed as its README has them.
+    /// The example of seed 004, with its tags closed as in its README.
     const SEED: &str = r#"<config period_ms="5000" target_root="/" enable="yes">
     <vfs> <fs/> </vfs>
     <policy label_suffix="dynamic_rom" policy="ctf0"> <ctf/> </policy>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether conditions of two policies can hold for one program. Where that cannot be told they can.
+//! Whether conditions of two policies can hold for one program. If this is unknown, the result is yes.
 
 use super::{Condition, How, Property};
 
-/// Longest pattern that is compared with another one, in steps of both lengths: 256 policies of this
+/// Maximum length of a pattern compared with another one, in steps of both lengths: 256 policies of this
 /// length take (256 · 128)² ≈ 10⁹ of them, a second.
 const PATTERN_BYTES_MAX: usize = 128;
 
-/// Whether there can be a program that all of both hold for.
+/// Whether all conditions of both can hold for one program.
 pub(super) fn can_meet(one: &[Condition], other: &[Condition]) -> bool {
     let mut pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
     pairs.all(|(a, b)| can_both_hold(a, b))
@@ -24,7 +24,7 @@ fn can_both_hold(a: &Condition, b: &Condition) -> bool {
     }
 }
 
-/// A condition with a `/` is about the whole path, one without about its last part.
+/// A condition with a `/` compares the whole path, one without only its last part.
 fn programs(a: &Condition, b: &Condition) -> bool {
     let is_path = |condition: &Condition| condition.value.contains('/');
     match (is_path(a), is_path(b)) {
@@ -39,7 +39,7 @@ fn name_of_path(path: &Condition, name: &Condition) -> bool {
     path.how != How::Exact || name.how.holds(last, &name.value)
 }
 
-/// A user has a name and a number, and either may be meant.
+/// A user has a name and an id, and a condition may contain either.
 fn users(a: &Condition, b: &Condition) -> bool {
     let is_number = |condition: &Condition| condition.value.parse::<u32>().is_ok();
     let are_alike = is_number(a) == is_number(b);
@@ -47,7 +47,7 @@ fn users(a: &Condition, b: &Condition) -> bool {
     !(are_exact && are_alike) || a.value == b.value
 }
 
-/// Whether there is a text that both hold for.
+/// Whether both can hold for one text.
 fn texts(a: &Condition, b: &Condition) -> bool {
     let (x, y) = (a.value.as_str(), b.value.as_str());
     match (a.how, b.how) {
@@ -55,7 +55,7 @@ fn texts(a: &Condition, b: &Condition) -> bool {
         (how, How::Exact) => how.holds(y, x),
         (How::Prefix, How::Prefix) => x.starts_with(y) || y.starts_with(x),
         (How::Suffix, How::Suffix) => x.ends_with(y) || y.ends_with(x),
-        // The one in front, the other behind it.
+        // One applies to the start, the other to the end.
         (How::Prefix, How::Suffix) | (How::Suffix, How::Prefix) => true,
         _ => patterns(&steps(a), &steps(b)),
     }
@@ -91,7 +91,7 @@ fn patterns(a: &[Step], b: &[Step]) -> bool {
     if a.len() > PATTERN_BYTES_MAX || b.len() > PATTERN_BYTES_MAX {
         return true;
     }
-    // ends[j]: what is left of a behind the step that is looked at, and b[j..], have a text in common.
+    // ends[j]: whether the rest of a after the current step, and b[j..], match a common text.
     let all_rest = |steps: &[Step]| steps.iter().all(|step| *step == Step::Rest);
     let mut ends: Vec<bool> = (0..=b.len()).map(|j| all_rest(&b[j..])).collect();
     for (i, step) in a.iter().enumerate().rev() {
@@ -99,7 +99,7 @@ fn patterns(a: &[Step], b: &[Step]) -> bool {
         here[b.len()] = all_rest(&a[i..]);
         for j in (0..b.len()).rev() {
             here[j] = match (step, b[j]) {
-                // One of them is over, or takes what the other has next.
+                // One of them ends, or matches the next step of the other.
                 (Step::Rest, _) | (_, Step::Rest) => ends[j] || here[j + 1],
                 (Step::Byte(x), Step::Byte(y)) => *x == y && ends[j + 1],
                 (Step::Any, _) | (_, Step::Any) => ends[j + 1],
@@ -177,7 +177,8 @@ mod tests {
         check(Label, &long, "?*a", true);
     }
 
-    /// Against every text of up to four letters of two, which patterns of up to three need at most.
+    /// Compares with all texts of up to four letters of an alphabet of two, sufficient for patterns of up to
+    /// three.
     #[test]
     fn patterns_meet_where_some_text_matches_both() {
         let words = |letters: &[u8], longest: usize| {

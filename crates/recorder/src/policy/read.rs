@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Policies from TOML. All faults are told, each with its place; with one, none is used.
+//! Reads policies from TOML. All errors are reported, each with its position; with any error, no policy is
+//! used.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,11 +14,11 @@ use crate::filter::Filter;
 use super::shared::{SHARED, contradictions};
 use super::{Choice, Condition, How, PARTS, Policies, Policy, Property, ThreadCondition, patterns};
 
-/// Longest text.
+/// Maximum size of the text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Most policies. Each process is compared with all.
+/// Maximum number of policies. Each process is compared with all.
 pub(super) const POLICIES_MAX: usize = 256;
-/// Most faults that are told.
+/// Maximum number of errors reported.
 const FAULTS_MAX: usize = 20;
 
 const PROPERTIES: [(&str, Property); 5] = [
@@ -63,7 +64,7 @@ fn thread_condition_of(key: &str) -> Option<How> {
 
 /// Reads a policy file. `file` is its name for messages.
 ///
-/// Errors: every fault, in the order of the text.
+/// Errors: every error, in the order of the text.
 pub fn parse(file: &str, text: &str) -> Result<Policies, Vec<Diagnostic>> {
     let mut reader = Reader { file, text, faults: Vec::new() };
     let policies = reader.document();
@@ -83,14 +84,14 @@ struct Reader<'a> {
     faults: Vec<Diagnostic>,
 }
 
-/// A policy whose patterns are not put together yet: they depend on all others' `with`.
+/// A policy whose patterns are not complete yet: they depend on `with` of all others.
 struct Draft {
     policy: Policy,
     place: Range<usize>,
     enable: Vec<String>,
     disable: Vec<String>,
     with: Vec<&'static str>,
-    /// Keys of [`SHARED`] that it has, and where.
+    /// Its keys of [`SHARED`], with their positions.
     shared: Vec<(&'static str, Range<usize>)>,
 }
 
@@ -196,7 +197,7 @@ impl Reader<'_> {
         draft
     }
 
-    /// A condition on threads. The kernel cuts names: what is longer holds for none.
+    /// Adds a condition on threads. The kernel truncates names, so a longer value never matches.
     fn thread(&mut self, draft: &mut Draft, condition: ThreadCondition, span: Range<usize>) {
         let is_pattern = condition.how == How::Pattern;
         if !is_pattern && condition.value.len() > THREAD_NAME_MAX {
@@ -206,7 +207,7 @@ impl Reader<'_> {
         draft.policy.threads.push(condition);
     }
 
-    /// Where a policy says of rings or writers what one before it says otherwise.
+    /// Reports policies whose ring or writer settings contradict those of an earlier policy.
     fn shared(&mut self, drafts: &[Draft]) {
         let policies: Vec<&Policy> = drafts.iter().map(|draft| &draft.policy).collect();
         for (number, draft) in drafts.iter().enumerate() {
@@ -219,7 +220,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A policy with `record = false` has nothing else to say.
+    /// Reports other keys of a policy with `record = false`.
     fn refuse(&mut self, draft: &mut Draft, table: &Table, span: Range<usize>) {
         let chooses = |key: &&str| !matches!(*key, "name" | "record") && table.contains_key(key);
         if let Some(key) = EFFECTS.into_iter().find(chooses) {
@@ -287,7 +288,7 @@ impl Reader<'_> {
         draft.policy.choice = Some(choice);
     }
 
-    /// A text that is not empty.
+    /// A non-empty text.
     fn text(&mut self, item: &Item, span: Range<usize>) -> Option<String> {
         let text = item.as_str().filter(|text| !text.is_empty() && !text.contains('\0'));
         if text.is_none() {
@@ -296,7 +297,7 @@ impl Reader<'_> {
         text.map(str::to_owned)
     }
 
-    /// A text or a list of texts, each with its place.
+    /// A text or a list of texts, each with its position.
     fn texts(&mut self, item: &Item, span: Range<usize>) -> Vec<(String, Range<usize>)> {
         if let Some(text) = item.as_str() {
             return vec![(text.to_owned(), span)];
@@ -372,7 +373,7 @@ impl Reader<'_> {
         Some(bytes)
     }
 
-    /// What stands behind a policy for every process is never reached: a mistake.
+    /// Reports policies after a policy for every process, which are never reached.
     fn unreachable(&mut self, drafts: &[Draft]) {
         let is_for_all =
             |draft: &Draft| draft.policy.conditions.is_empty() && draft.policy.threads.is_empty();
@@ -391,7 +392,7 @@ impl Reader<'_> {
         let mut list = Vec::new();
         for mut draft in drafts {
             let own = (!with.is_empty()).then_some(&draft.with[..]);
-            // Each was looked at where it stands.
+            // Each was checked at its position.
             let enable = patterns(&draft.enable, &draft.disable, own).unwrap_or_default();
             if let Some(choice) = &mut draft.policy.choice {
                 choice.enable = enable;
@@ -407,12 +408,12 @@ impl Reader<'_> {
     }
 }
 
-/// Longest name of a thread [prctl(2), PR_SET_NAME].
+/// Maximum length of the name of a thread [prctl(2), PR_SET_NAME].
 pub(super) const THREAD_NAME_MAX: usize = 15;
 
 const PATTERN: &str = "write SUBSYSTEM or SUBSYSTEM:EVENT, with * and ?";
 
-/// Bytes of `64K`, `4MiB`.
+/// Parses `64K`, `4MiB` as bytes.
 fn bytes_of(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let unit = text[digits..].trim_end_matches("iB").trim_end_matches('B');

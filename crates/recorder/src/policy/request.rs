@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Policies as programs read them when they start [ring-abi §8]: one line each. So a program
-//! decides for itself, and none of its events is missed. What only the recorder can see of a
-//! process it decides when it has seen it.
+//! Policies in the form that programs read at their start [ring-abi §8]: one line each. So a program
+//! applies them itself, and none of its events is missed. Policies on properties of a process that only
+//! the recorder sees are applied when it has found the process.
 
 use std::fmt::{self, Write};
 
@@ -12,39 +12,39 @@ use super::wanted::enabled;
 use super::{Choice, Condition, How, Policies, Policy, Property};
 use crate::options::rings_grow;
 
-/// Most bytes of the patterns of a policy: their place in an area's header, without the NUL.
+/// Maximum size of the patterns of a policy: the space in an area's header, without the NUL.
 pub const PATTERN_BYTES_MAX: usize = header::ENABLE_BYTES as usize - 1;
-/// Longest line that a tracer reads.
+/// Maximum length of a line that a tracer reads.
 const LINE_BYTES_MAX: usize = 2000;
-/// Longest text: Linux hands over 128 KiB in a variable [execve(2)], name and NUL included.
+/// Maximum size of the text: Linux passes 128 KiB in a variable [execve(2)], name and NUL included.
 const TEXT_BYTES_MAX: usize = 120 << 10;
 
-/// What all lines have in common.
+/// Common settings of all lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Common {
     /// The recorder's session.
     pub session: u64,
-    /// The recorder.
+    /// Process id of the recorder.
     pub recorder_pid: u32,
-    /// Bytes of a ring, where a policy does not say.
+    /// Size of a ring in bytes, unless a policy sets it.
     pub buffer_bytes: u64,
-    /// Bytes of a packet, where a policy does not say.
+    /// Size of a packet in bytes, unless a policy sets it.
     pub packet_bytes: u64,
-    /// Bytes of all rings of a program.
+    /// Maximum size of all rings of a program in bytes.
     pub cap_bytes: u64,
-    /// Where a policy does not say.
+    /// Ring mode, unless a policy sets it.
     pub mode: RingMode,
     /// A trigger enables events later.
     pub waits: bool,
-    /// The programs are those of a command: also of those that are not recorded the recorder
-    /// looks after what they leave.
+    /// The programs belong to a command: the recorder also cleans up after those that it does not
+    /// record.
     pub launched: bool,
 }
 
-/// The lines together are longer than can be handed over.
+/// The lines together are longer than the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestTooLong {
-    /// How long.
+    /// Their size in bytes.
     pub bytes: usize,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for RequestTooLong {
     }
 }
 
-/// One line for each policy, in their order.
+/// One line for each policy, in order.
 pub fn request(policies: &Policies, common: &Common) -> Result<String, RequestTooLong> {
     let line = |number| line(&policies.list[number..], common);
     let mut text: String = (0..policies.list.len()).map(line).collect();
@@ -86,15 +86,15 @@ fn line(list: &[Policy], common: &Common) -> String {
         Some(choice) if is_whole => line.push_str(&wish(choice, common)),
         _ => line.push_str(&wait(common)),
     }
-    // Whoever cannot read the line waits for the recorder.
+    // A program that cannot read the line waits for the recorder.
     if line.len() > LINE_BYTES_MAX {
         line = wait(common);
     }
     line + "\n"
 }
 
-/// What a program enables of which this is the first policy, where that is about some threads: what
-/// any policy wants that may be about the others. Whose an event is is seen when it is read.
+/// Events that a program enables if its first policy is for some threads only: those of
+/// any policy that may apply to the other threads. The thread of an event is checked when it is read.
 fn of_threads(list: &[Policy]) -> Option<Choice> {
     let own = &list.first()?.conditions;
     let is_last = |policy: &Policy| {
@@ -104,7 +104,7 @@ fn of_threads(list: &[Policy]) -> Option<Choice> {
     let count = list.iter().position(is_last).map_or(list.len(), |at| at + 1);
     let mut choices = list[..count].iter().filter_map(|policy| policy.choice.as_ref());
     let enable = enabled(choices.clone());
-    // The first that is certainly about it says what its threads share.
+    // The first policy that certainly applies determines the settings shared by its threads.
     let certain = list[..count].iter().find_map(|policy| {
         let is_certain = policy.conditions.is_empty() || policy.conditions == *own;
         policy.choice.as_ref().filter(|_| is_certain)
@@ -135,10 +135,10 @@ fn wish(choice: &Choice, common: &Common) -> String {
     )
 }
 
-/// The condition as a pattern of the program's name, if that is all it asks for.
+/// The condition as a pattern of the program's name, if it is no more than that.
 fn pattern_of(condition: &Condition) -> Option<String> {
     let value = &condition.value;
-    // What ends an item or a line, or means something in a pattern.
+    // Characters that end an item or a line, or are special in a pattern.
     let special = |c: char| c == ';' || c.is_control();
     let wild = |c: char| c == '*' || c == '?';
     if condition.property != Property::Program || value.contains(special) {

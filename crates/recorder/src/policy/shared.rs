@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the threads of a program share: rings, mode and writer. The first policy about a program says
-//! what they are. What another one says otherwise of what can be the same program would be without
-//! effect, so it is found when policies are read.
+//! Settings shared by the threads of a program: rings, mode and writer. The first policy that applies to a
+//! program determines them. A different setting in a later policy that can apply to the same program would
+//! have no effect, so it is reported when policies are read.
 
 use super::overlap::can_meet;
 use super::{Condition, Policy};
 
-/// Keys of what is of a program as a whole.
+/// Keys of settings of a program as a whole.
 pub(super) const SHARED: [&str; 5] = ["buffer", "packet", "mode", "output", "live"];
 
-/// A policy, as far as it matters here.
+/// The relevant parts of a policy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) conditions: &'a [Condition],
     pub(super) is_about_threads: bool,
-    /// Not one with `record = false`.
+    /// False for `record = false`.
     pub(super) records: bool,
 }
 
@@ -27,7 +27,7 @@ impl Part<'_> {
         }
     }
 
-    /// Whether each program that both of these are about is one of its own.
+    /// Whether this applies to every program that both of the others apply to.
     fn has_all_of(&self, one: &Part<'_>, other: &Part<'_>) -> bool {
         let is_theirs =
             |own: &Condition| one.conditions.contains(own) || other.conditions.contains(own);
@@ -35,8 +35,8 @@ impl Part<'_> {
     }
 }
 
-/// Those before the last of `parts` that can be the first about a program of which the last is about
-/// some threads, too.
+/// Those before the last of `parts` that can be the first for a program to whose threads the last applies,
+/// too.
 pub(super) fn firsts(parts: &[Part<'_>]) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     let Some((last, before)) = parts.split_last().filter(|(last, _)| last.records) else {
@@ -46,7 +46,7 @@ pub(super) fn firsts(parts: &[Part<'_>]) -> Vec<usize> {
         if !one.is_about_threads || !one.records || !can_meet(one.conditions, last.conditions) {
             continue;
         }
-        // Behind a policy about all other threads nothing more is said of a program.
+        // After a policy for all other threads no more policies apply to a program.
         let ends = |part: &Part<'_>| !part.is_about_threads && part.has_all_of(one, last);
         let is_first = !found.iter().any(|first| before[*first].has_all_of(one, last));
         if is_first && !before[at + 1..].iter().any(ends) {
@@ -56,8 +56,8 @@ pub(super) fn firsts(parts: &[Part<'_>]) -> Vec<usize> {
     found
 }
 
-/// What is wrong with what the last of these policies says by each of these keys of [`SHARED`], and
-/// what to do.
+/// Contradictions of the last of these policies in these keys of [`SHARED`], with
+/// advice.
 pub(super) fn contradictions(policies: &[&Policy], keys: &[&str]) -> Vec<Option<(String, String)>> {
     if keys.is_empty() {
         return Vec::new();
@@ -85,7 +85,7 @@ fn contradiction(policies: &[&Policy], firsts: &[usize], key: &str) -> Option<(S
         };
         return Some((what, advice));
     }
-    // A folder that several share is made once.
+    // A folder shared by several policies is created once.
     let output = shared_of(last, "output").filter(|_| key == "live")?;
     let same = |policy: &&&Policy| shared_of(policy, "output").as_ref() == Some(&output);
     let first = before.iter().find(same).filter(differs)?;
@@ -108,7 +108,7 @@ fn shared_of(policy: &Policy, key: &str) -> Option<String> {
 mod tests {
     use super::super::parse;
 
-    /// Lines of the faults.
+    /// Checks the lines of the reported errors.
     fn check(text: &str, lines: &[usize]) {
         let faults = parse("p.toml", text).err().unwrap_or_default();
         let found: Vec<usize> = faults.iter().map(|fault| fault.line).collect();
@@ -126,17 +126,17 @@ mod tests {
         then(&format!("[[policy]]\nlabel_suffix = \"a\"\n{other}"), &[8]);
         then("[[policy]]\nbuffer = \"2M\"\n", &[6]);
         then("[[policy]]\nmode = \"overwrite\"\n", &[6]);
-        // No program is both, or both say the same, or nothing.
+        // No program matches both, or the settings are equal or absent.
         then(&format!("[[policy]]\nprogram_prefix = \"b\"\n{other}"), &[]);
         then("[[policy]]\nbuffer = \"1M\"\n", &[]);
         let silent = |program: &str| {
             format!("[[policy]]\n{program}\nthread = \"y\"\n[[policy]]\nbuffer = \"1M\"\n")
         };
         then(&silent("program = \"ab\""), &[]);
-        // Of others with `a` it is the first, and has what the recording has.
+        // For other programs with `a` it is the first, and uses the settings of the recording.
         then(&silent("program_prefix = \"a\""), &[9]);
         then("[[policy]]\nrecord = false\n", &[]);
-        // Another one has all other threads of it, or says it first.
+        // Another one applies to all other threads, or contains the setting first.
         then("[[policy]]\nprogram = \"ab\"\n[[policy]]\nbuffer = \"2M\"\n", &[]);
         then("[[policy]]\nprogram = \"ab\"\nrecord = false\n[[policy]]\nbuffer = \"2M\"\n", &[]);
         then("[[policy]]\nprogram = \"c\"\n[[policy]]\nbuffer = \"2M\"\n", &[8]);

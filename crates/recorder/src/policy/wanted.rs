@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What several policies about one program come to: what is enabled in it, and what each of its
-//! threads is wanted for.
+//! Combines several policies for one program: the events to enable in it, and the rules for each of its
+//! threads.
 
 use super::{Choice, Policy};
 use crate::pattern::Patterns;
 use crate::sieve::ThreadRule;
 
-/// What is wanted of one program.
+/// The plan for one program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// What is enabled in the program, for whichever thread; and where it goes. Rings, mode and writer
-    /// are those of the first policy that records something of it: its threads share them.
+    /// Events to enable in the program, for all threads, and their destination. Rings, mode and writer
+    /// are those of the first policy that records it, because its threads share them.
     pub choice: Choice,
-    /// What of it is wanted of which thread; none: all of every one.
+    /// Rules for threads; empty: all events of all threads.
     pub threads: Vec<ThreadRule>,
 }
 
 pub(super) fn wanted(about: &[&Policy]) -> Option<Wanted> {
     let first = about.iter().find_map(|policy| policy.choice.as_ref())?;
     if about.iter().all(|policy| policy.threads.is_empty()) {
-        // The first alone: it is about all threads.
+        // The first policy alone: it applies to all threads.
         let choice = about.first()?.choice.clone()?;
         return Some(Wanted { choice, threads: Vec::new() });
     }
@@ -28,12 +28,12 @@ pub(super) fn wanted(about: &[&Policy]) -> Option<Wanted> {
         wanted: policy.choice.as_ref().map(|one| (one.enable.clone(), one.filters.clone())),
     };
     let enable = enabled(about.iter().filter_map(|policy| policy.choice.as_ref()));
-    // Of whom a record is the program does not know: filters are for those who read it.
+    // The program does not know the thread's rule, so the filters are applied when records are read.
     let choice = Choice { enable, filters: Vec::new(), ..first.clone() };
     Some(Wanted { choice, threads: about.iter().map(rule).collect() })
 }
 
-/// What has to be enabled for all of them: at least what each of them wants.
+/// Patterns that enable at least the events of each of them.
 pub(super) fn enabled<'a>(choices: impl Iterator<Item = &'a Choice>) -> Patterns {
     let lists: Vec<&Patterns> = choices.map(|choice| &choice.enable).collect();
     Patterns::any_of(&lists)

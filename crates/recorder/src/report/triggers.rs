@@ -1,59 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Conditions that fired, and what was done.
+//! Firings of conditions, and their actions.
 
 use serde::{Deserialize, Serialize};
 
 use super::{KeptReason, NotJudged};
 
-/// Conditions of a recording, and how often they fired.
+/// Conditions of a recording, and their firings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Triggers {
-    /// What was asked for.
+    /// The conditions with their actions.
     pub rules: Vec<TriggerRule>,
-    /// How often a condition fired.
+    /// Number of firings.
     pub fired: u64,
     /// Firings, at most 10000.
     pub firings: Vec<Fired>,
-    /// Further ones: they were acted on, too.
+    /// Number of further ones; their actions were executed, too.
     pub not_listed: u64,
-    /// Commands that were not run because one ran already.
+    /// Commands that were not run because one was already running.
     pub commands_skipped: u64,
-    /// What could not be judged.
+    /// Items that were not evaluated.
     pub not_judged: NotJudged,
 }
 
 /// A condition and its actions, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TriggerRule {
-    /// What is joined by `or`, each.
+    /// The operands of `or`.
     pub conditions: Vec<String>,
-    /// What is done.
+    /// The actions.
     pub actions: Vec<String>,
 }
 
-/// A condition that fired.
+/// A firing of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Fired {
-    /// Which, when, what was measured.
+    /// The condition, time and measured value.
     #[serde(flatten)]
     pub reason: KeptReason,
-    /// What was done.
+    /// The executed actions.
     pub done: Vec<Done>,
 }
 
 /// An action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// It, as written.
+    /// The action, as written.
     pub action: String,
-    /// What became of it.
+    /// Its result.
     pub outcome: Outcome,
-    /// When it was begun, UTC nanoseconds since 1970.
+    /// Start time, UTC nanoseconds since 1970.
     pub begun_ns: i64,
-    /// How long a command took.
+    /// Duration of a command in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ns: Option<u64>,
-    /// Exit status of a command as a shell gives it: 128 + N if signal N ended it.
+    /// Exit status of a command as in a shell: 128 + N if signal N ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
     /// Why it failed.
@@ -61,17 +61,17 @@ pub struct Done {
     pub cause: Option<String>,
 }
 
-/// What became of an action.
+/// Result of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It was done; a command ended.
+    /// It was executed; a command has ended.
     Done,
-    /// A command that has not ended.
+    /// A command that has not ended yet.
     Running,
-    /// A command was not run because one ran already.
+    /// A command was not run because one was already running.
     Skipped,
-    /// It could not be done: see the cause.
+    /// It failed: see the cause.
     Failed,
     /// A command took too long and was killed.
     TimedOut,

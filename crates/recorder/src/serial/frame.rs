@@ -7,27 +7,27 @@ use lateralis_ring::small::abi;
 pub const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 8;
 const CHECKSUM_BYTES: usize = 4;
-/// Longest payload: a packet.
+/// Maximum size of a payload: a packet.
 pub const PAYLOAD_BYTES_MAX: usize = *abi::PACKET_BYTES_RANGE.end() as usize;
-/// Longest content of a frame.
+/// Maximum size of the content of a frame.
 pub const CONTENT_BYTES_MAX: usize = HEAD_BYTES + PAYLOAD_BYTES_MAX + CHECKSUM_BYTES;
-/// Most bytes that one code of COBS stands for, without the zero [Cheshire & Baker 1999].
+/// Maximum number of bytes covered by one COBS code, without the zero [Cheshire & Baker 1999].
 const RUN_MAX: usize = 254;
-/// Longest block: a code for each run of 254 bytes, and one more.
+/// Maximum size of a block: a code for each run of 254 bytes, and one more.
 const BLOCK_BYTES_MAX: usize = CONTENT_BYTES_MAX + CONTENT_BYTES_MAX / RUN_MAX + 1;
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
-    /// What the packets are of.
+    /// Description of the packets.
     Hello,
-    /// A piece of the text of a schema.
+    /// A part of the text of a schema.
     Text,
     /// A packet.
     Packet,
     /// Counters of a core.
     Status,
-    /// Something of a newer sender, which is counted and left out.
+    /// A kind of a newer sender, which is counted and ignored.
     Other(u8),
 }
 
@@ -53,36 +53,36 @@ impl FrameKind {
     }
 }
 
-/// A frame that is whole.
+/// A complete frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: FrameKind,
-    /// Differs from run to run of the program, as far as the program can make it differ.
+    /// Number of the program's run, as far as the program can distinguish its runs.
     pub run: u16,
-    /// Its number in the run, modulo 2^32.
+    /// Its sequence number in the run, modulo 2^32.
     pub sequence: u32,
     /// Its payload, at most [`PAYLOAD_BYTES_MAX`].
     pub payload: &'a [u8],
 }
 
-/// What stands between two zeros of a line.
+/// The bytes between two zeros of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
     /// A frame.
     Frame(Frame<'a>),
-    /// Bytes that are none: a damaged frame, or text of something else on the line.
+    /// Not a frame: a damaged one, or other text on the line.
     Damage,
 }
 
-/// Finds frames in bytes that come in pieces. Memory: one frame.
+/// Finds frames in a byte stream. Memory: one frame.
 #[derive(Debug, Default)]
 pub struct Decoder {
     block: Vec<u8>,
 }
 
 impl Decoder {
-    /// Takes bytes as they come. Cost: a few steps for each.
+    /// Processes received bytes. Cost: a few steps for each.
     pub fn feed(&mut self, bytes: &[u8], take: &mut dyn FnMut(Found<'_>)) {
         let mut pieces = bytes.split(|byte| *byte == 0);
         if let Some(first) = pieces.next() {
@@ -94,14 +94,14 @@ impl Decoder {
         }
     }
 
-    /// The line was interrupted, or has ended: what came since the last zero is no frame any more.
+    /// Ends an interrupted line: the bytes since the last zero are not a frame.
     pub fn interrupt(&mut self, take: &mut dyn FnMut(Found<'_>)) {
-        // A frame whose last zero alone is missing ends here as well.
+        // Except a frame that lacks only its last zero, which also ends here.
         self.end(take);
     }
 
     fn add(&mut self, piece: &[u8]) {
-        // One byte more than what a frame can have says that it is none.
+        // One byte more than the maximum marks it as invalid.
         let room = (BLOCK_BYTES_MAX + 1).saturating_sub(self.block.len());
         self.block.extend_from_slice(&piece[..piece.len().min(room)]);
     }
@@ -118,12 +118,12 @@ impl Decoder {
     }
 }
 
-/// The frame of a block, which is taken out of COBS in place.
+/// Decodes the frame of a block; COBS is decoded in place.
 fn decode(block: &mut [u8]) -> Option<Frame<'_>> {
     if block.len() > BLOCK_BYTES_MAX {
         return None;
     }
-    // What was decoded is never longer than what was read of the block.
+    // The decoded part is never longer than the consumed part of the block.
     let (mut from, mut to) = (0, 0);
     while from < block.len() {
         let code = usize::from(block[from]);
@@ -155,7 +155,7 @@ fn decode(block: &mut [u8]) -> Option<Frame<'_>> {
     })
 }
 
-/// The bytes of a frame on a line, with the zeros around it: what `tracer/c/small/serial.c` sends.
+/// The bytes of a frame on a line, with the surrounding zeros, as sent by `tracer/c/small/serial.c`.
 pub fn encode(frame: &Frame<'_>) -> Vec<u8> {
     let mut content = vec![VERSION, frame.kind.byte()];
     content.extend(frame.run.to_le_bytes());
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a decoder finds in bytes that come in pieces of these lengths: sequences and payloads.
+    /// Feeds bytes to a decoder in pieces of this length; returns sequence numbers and payloads.
     fn found(bytes: &[u8], pieces: usize) -> Vec<(u32, Vec<u8>)> {
         let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
         let mut take = |found: Found<'_>| {
@@ -199,7 +199,7 @@ mod tests {
         encode(&Frame { kind: FrameKind::Packet, run: 7, sequence, payload })
     }
 
-    /// Frames of all lengths and with many zeros, as packets have.
+    /// Frames of all lengths and with many zeros, like packets.
     fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let byte = prop_oneof![3 => Just(0u8), 1 => any::<u8>(), 1 => Just(0xffu8)];
         let one = prop_oneof![
@@ -253,8 +253,8 @@ mod tests {
             prop_assert_eq!(found(&line, pieces), expected);
         }
 
-        /// Whatever happens to other bytes: a frame whose bytes are there, with the zeros next to them, is
-        /// found, and nothing is found that was not sent.
+        /// A frame whose bytes and adjacent zeros are intact is found, whatever happens to other bytes,
+        /// and no frame is found that was not sent.
         #[test]
         fn damage_costs_the_frames_that_it_touches(
             payloads in payloads(),
@@ -274,14 +274,14 @@ mod tests {
                     0 => if line[at].0 != byte { hit[touched] = true; line[at].0 = byte },
                     1 => { hit[touched] = true; line.remove(at); }
                     _ => {
-                        // In front of a frame's first zero only what came before it is longer.
+                        // An insertion before a frame's first zero only affects the preceding bytes.
                         line.insert(at, (byte, touched));
                         hit[touched] = true;
                         if let Some(before) = at.checked_sub(1) { hit[line[before].1] = true }
                     }
                 }
             }
-            // Text in front and behind.
+            // Text before and after.
             let line: Vec<u8> = line.into_iter().map(|(byte, _)| byte).collect();
             let line = [&noise[..], &line, &noise].concat();
             let got = found(&line, 13);

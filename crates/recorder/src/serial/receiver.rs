@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From frames to packets: runs of programs, what their events are called, what is missing.
+//! Converts frames to packets: runs of programs, their schemas, missing packets.
 //!
-//! A run is what a program sends from one start to the next. Frames of several runs may be mixed: two
+//! A run is the output of a program from one start to the next. Frames of several runs may be mixed: two
 //! machines on one line, or one that was reset.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,34 +11,34 @@ use lateralis_ring::{LossCounts, RingMode};
 
 use super::frame::{Decoder, Found, Frame, FrameKind};
 
-/// Most bytes of packets that wait for what they are called.
+/// Maximum size of packets that wait for schema texts, in bytes.
 const WAITING_BYTES_MAX: usize = 4 << 20;
-/// Longest schema text, and most bytes of all texts of a run.
+/// Maximum size of a schema text, and of all texts of a run, in bytes.
 const TEXT_BYTES_MAX: u32 = 1 << 20;
 const TEXTS_BYTES_MAX: usize = 4 << 20;
-/// Most runs at the same time.
+/// Maximum number of runs at the same time.
 const RUNS_MAX: usize = 8;
-/// A run has ended if so many frames of others came since its last one.
+/// A run is considered ended after this many frames of other runs.
 const SILENT_FRAMES_MAX: u64 = 1000;
-/// A sequence that is this much further on has gone back: half of what 32 bits count.
+/// A sequence number that is larger by this much has gone back: half of the 32-bit range.
 const HALF: u32 = 1 << 31;
-/// In front of the area's header in a hello: flags, run, clock.
+/// Size of flags, run and clock, which precede the area's header in a hello.
 const HELLO_FRONT_BYTES: usize = 16;
 const FLAG_TEXTS: u32 = 1;
 const FLAG_LAST: u16 = 1;
 
-/// How a run introduces itself.
+/// The introduction of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// The header of its area.
     pub header: SmallHeader,
     /// Its schemas.
     pub schemas: Vec<SmallSchema>,
-    /// The number of the run as the program gave it.
+    /// The program's number of the run.
     pub run: u32,
     /// The program's clock when it was sent.
     pub clock: u64,
-    /// The texts of its schemas come, too.
+    /// The texts of its schemas will follow.
     pub has_texts: bool,
 }
 
@@ -61,13 +61,13 @@ impl Hello {
         })
     }
 
-    /// Whether this is the same area of the same program.
+    /// Whether both describe the same area of the same program.
     fn is_same(&self, other: &Hello) -> bool {
         (self.header, &self.schemas, self.run) == (other.header, &other.schemas, other.run)
     }
 }
 
-/// Little-endian words.
+/// Decodes little-endian words.
 fn words<const N: usize, const M: usize>(bytes: &[u8; M]) -> Option<[u32; N]> {
     let mut words = [0; N];
     for (word, four) in words.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -76,41 +76,41 @@ fn words<const N: usize, const M: usize>(bytes: &[u8; M]) -> Option<[u32; N]> {
     Some(words)
 }
 
-/// Counters of a core, as its newest status has them.
+/// Counters of a core, from its latest status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counters {
-    /// Number of the packet that would be sent next, its low 32 bits.
+    /// Sequence number of the next packet to be sent, its low 32 bits.
     pub next: u32,
-    /// What was lost, modulo 2^32 each.
+    /// Losses, modulo 2^32 each.
     pub lost: LossCounts,
-    /// How often a packet was opened at an earlier time than the one before.
+    /// Number of packets opened at an earlier time than the previous one.
     pub clock_backward: u32,
-    /// Nothing more of it comes.
+    /// No more frames of this core follow.
     pub is_last: bool,
 }
 
-/// What came over a line, and what did not: `sent = before + received + damaged + lost`.
+/// Counts of a line: `sent = before + received + damaged + lost`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LineCounts {
-    /// Frames sent, by their sequences: up to the last that arrived.
+    /// Frames sent, from their sequence numbers: up to the last that arrived.
     pub sent: u64,
-    /// Of these, those before the first that arrived: this side came later.
+    /// Frames before the first one that arrived, because the receiver started later.
     pub before: u64,
-    /// Those that arrived whole.
+    /// Frames that arrived intact.
     pub received: u64,
-    /// Those that are missing where something damaged was.
+    /// Missing frames at positions with damaged bytes.
     pub damaged: u64,
-    /// Those that are missing where nothing was.
+    /// Missing frames at positions without any bytes.
     pub lost: u64,
     /// Packets among those received.
     pub packets: u64,
-    /// Packets missing, by their own numbers, the overwritten ones of a flight recorder included.
+    /// Missing packets, by their own sequence numbers, including those overwritten in a flight recorder.
     pub missing_packets: u64,
-    /// Packets that arrived and were not written: their events cannot be named.
+    /// Packets that arrived and were not written, because their schemas are unknown.
     pub unnamed_packets: u64,
-    /// Frames that arrived whole and cannot be used: contradictions, kinds of newer senders.
+    /// Frames that arrived intact and cannot be used: contradictions, kinds of newer senders.
     pub unusable: u64,
-    /// What no missing frame explains: text on the same line, noise.
+    /// Damaged blocks that correspond to no missing frame: text on the same line, noise.
     pub noise: u64,
 }
 
@@ -130,29 +130,29 @@ impl LineCounts {
     }
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
-    /// How it introduced itself; `None`: it never did, and its packets are not to be had.
+    /// Its introduction; `None`: it never arrived, so its packets cannot be decoded.
     pub hello: Option<Hello>,
-    /// Its packets were taken.
+    /// The consumer accepted its packets.
     pub has_begun: bool,
-    /// The newest status of each core.
+    /// The latest status of each core.
     pub counters: BTreeMap<u16, Counters>,
     /// Packets of each core that are missing at the end.
     pub missing_at_end: BTreeMap<u16, u64>,
-    /// Its frames.
+    /// Counts of its frames.
     pub line: LineCounts,
 }
 
-/// Takes what a [`Receiver`] understood. `run` is a number that this receiver gave to the run.
+/// Receives the output of a [`Receiver`]. `run` is the receiver's own number of the run.
 pub trait Consumer {
-    /// A run has introduced itself; called again with each text that is complete. Whether its packets can be
-    /// taken now. `last_chance`: what is not known now never will be.
+    /// A run has introduced itself; called again with each complete text. Returns whether its packets can be
+    /// accepted now. `last_chance`: no more texts will arrive.
     fn begin(&mut self, run: u64, hello: &Hello, texts: &[&[u8]], last_chance: bool) -> bool;
 
-    /// The next packet of a core of a run that has begun, with `missing` packets between it and the one
-    /// before. `lost` are the losses that its ring had counted when it was closed.
+    /// The next packet of a core of an accepted run, with `missing` packets since the previous
+    /// one. `lost` are the losses counted by its ring when it was closed.
     fn packet(
         &mut self,
         run: u64,
@@ -172,7 +172,7 @@ struct Core {
     lost: LossCounts,
 }
 
-/// A text of which pieces come.
+/// A text being received.
 #[derive(Debug, Default)]
 struct Text {
     bytes: Vec<u8>,
@@ -183,9 +183,9 @@ struct Text {
 struct Run {
     number: u64,
     tag: u16,
-    /// Sequence of the next frame.
+    /// Sequence number of the next frame.
     next: u32,
-    /// Its first frames were sent before this side listened.
+    /// Its first frames were sent before the receiver started.
     is_late: bool,
     hello: Option<Hello>,
     texts: Vec<Text>,
@@ -196,11 +196,11 @@ struct Run {
     cores: BTreeMap<u16, Core>,
     counters: BTreeMap<u16, Counters>,
     line: LineCounts,
-    /// Frames on the line when its last one came.
+    /// Number of frames on the line at its last one.
     seen_at: u64,
 }
 
-/// See the module's description.
+/// Receiver of a line.
 #[derive(Debug, Default)]
 pub struct Receiver {
     decoder: Decoder,
@@ -208,14 +208,14 @@ pub struct Receiver {
     run_count: u64,
     /// Sums of the runs that have ended.
     ended: LineCounts,
-    /// Damaged blocks since the last frame: no frame is known to be missing yet.
+    /// Damaged blocks since the last frame that are not yet attributed to a missing frame.
     unplaced: u64,
     bytes: u64,
     frames: u64,
 }
 
 impl Receiver {
-    /// Takes bytes of the line as they come.
+    /// Processes received bytes of the line.
     pub fn feed(&mut self, bytes: &[u8], consumer: &mut dyn Consumer) {
         self.bytes += bytes.len() as u64;
         let mut decoder = std::mem::take(&mut self.decoder);
@@ -223,14 +223,14 @@ impl Receiver {
         self.decoder = decoder;
     }
 
-    /// The line broke: what comes next does not continue what came last.
+    /// The line was interrupted: the next bytes do not continue the previous ones.
     pub fn interrupt(&mut self, consumer: &mut dyn Consumer) {
         let mut decoder = std::mem::take(&mut self.decoder);
         decoder.interrupt(&mut |found| self.take(found, consumer));
         self.decoder = decoder;
     }
 
-    /// Nothing comes any more.
+    /// Ends the line.
     pub fn end(&mut self, consumer: &mut dyn Consumer) {
         self.interrupt(consumer);
         while let Some(run) = self.runs.pop() {
@@ -239,7 +239,7 @@ impl Receiver {
         self.drop_unplaced();
     }
 
-    /// Bytes so far.
+    /// Number of bytes so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -252,7 +252,7 @@ impl Receiver {
         sums
     }
 
-    /// Whether every run that is known has said that nothing follows.
+    /// Whether every known run has announced its end.
     pub fn is_over(&self) -> bool {
         let is_over = |run: &Run| {
             let cores = run.hello.as_ref().map(|hello| usize::from(hello.header.core_count));
@@ -276,7 +276,8 @@ impl Receiver {
     fn take_frame(&mut self, frame: &Frame<'_>, consumer: &mut dyn Consumer) {
         self.frames += 1;
         let hello = (frame.kind == FrameKind::Hello).then(|| Hello::read(frame.payload)).flatten();
-        // A pipe does not change the order: a sequence that goes back is another run, and so is another area.
+        // A line preserves order: a sequence number that goes back means another run, and so does another
+        // area.
         let is_ahead = |run: &Run| frame.sequence.wrapping_sub(run.next) < HALF;
         let continues = |run: &Run| {
             let is_other = hello
@@ -288,7 +289,7 @@ impl Receiver {
         let mut run = match known.map(|index| self.runs.remove(index)) {
             Some(run) if continues(&run) => run,
             other => {
-                // The frames in front of another area's first hello were of the other run.
+                // The frames before the first hello of another area belonged to the other run.
                 let is_other_area = other.as_ref().is_some_and(is_ahead);
                 if let Some(run) = other {
                     self.end_run(run, consumer);
@@ -309,7 +310,7 @@ impl Receiver {
         run.line.sent += missing + 1;
         run.next = frame.sequence.wrapping_add(1);
         run.seen_at = self.frames;
-        // Of several runs any may miss it.
+        // With several runs it is unknown which one misses it.
         if self.runs.is_empty() {
             self.drop_unplaced();
         }
@@ -352,7 +353,7 @@ impl Receiver {
         }
     }
 
-    /// Ends runs that nothing has come of for long, and those that are too many.
+    /// Ends runs that have been silent for long, and the oldest beyond the limit.
     fn end_silent_runs(&mut self, consumer: &mut dyn Consumer) {
         // The newest is the last.
         while let Some(oldest) = self.runs.first() {
@@ -403,7 +404,7 @@ impl Run {
         self.begin(consumer, false);
     }
 
-    /// Has the consumer begin, if it can now, and gives it what waited for that.
+    /// Offers the run to the consumer and, if it is accepted, passes on the waiting packets.
     fn begin(&mut self, consumer: &mut dyn Consumer, last_chance: bool) {
         let Some(hello) = self.hello.as_ref().filter(|_| !self.has_begun) else { return };
         let texts: Vec<&[u8]> =
@@ -426,8 +427,8 @@ impl Run {
         let Some(hello) = &self.hello else { return true };
         let Some(schema) = hello.schemas.get(index as usize) else { return false };
         let (most, whole) = (TEXT_BYTES_MAX.min(schema.text_bytes), schema.text_bytes as usize);
-        // Once the run has begun texts are of no use; pieces that came before, or after one that is missing,
-        // come again.
+        // After the run was accepted texts are not needed; parts that precede or follow a missing one
+        // are sent again.
         let Some(text) = self.texts.get_mut(index as usize) else { return true };
         if text.bytes.len() != offset as usize || text.is_whole {
             return true;
@@ -454,7 +455,7 @@ impl Run {
             if self.has_begun {
                 return self.give(payload, consumer);
             }
-            // Of what cannot be named the newest is kept.
+            // While the schemas are unknown the newest packets are kept.
             while let Some(oldest) = self.waiting.pop_front() {
                 self.waiting_bytes -= oldest.len();
                 self.line.unnamed_packets += 1;
@@ -468,7 +469,7 @@ impl Run {
         true
     }
 
-    /// Gives a packet to the consumer, if it is one of this area and newer than those before it.
+    /// Passes a packet to the consumer, if it belongs to this area and is newer than the previous ones.
     fn give(&mut self, payload: &[u8], consumer: &mut dyn Consumer) -> bool {
         let Some(header) = self.hello.as_ref().map(|hello| hello.header) else { return false };
         let Some(packet) = SmallPacketHeader::read(payload, header.swapped) else { return false };
@@ -480,13 +481,13 @@ impl Run {
             return false;
         }
         let core = self.cores.entry(packet.core).or_default();
-        // Of one that was there before this side, what it sent before is not missing.
+        // Packets sent before the receiver started are not missing.
         let is_whole = !self.is_late || self.line.before == 0 || header.mode == RingMode::Overwrite;
         let expected = core.next.unwrap_or(if is_whole { 0 } else { packet.sequence });
         let Some(missing) = packet.sequence.checked_sub(expected) else { return false };
         core.next = Some(packet.sequence + 1);
         self.line.missing_packets = self.line.missing_packets.saturating_add(missing);
-        // Counters of 32 and 16 bits go on from the packet before.
+        // Extends counters of 32 and 16 bits from those of the previous packet.
         let lost = &mut core.lost;
         lost.full += u64::from(packet.lost_full.wrapping_sub(lost.full as u32));
         lost.too_big += u64::from(packet.lost_too_big.wrapping_sub(lost.too_big as u16));
@@ -589,7 +590,7 @@ mod tests {
         }
     }
 
-    /// What a consumer got of each run.
+    /// The packets that a consumer received of each run.
     #[derive(Default)]
     struct Got {
         needs_text: bool,
@@ -639,11 +640,11 @@ mod tests {
         for swapped in [false, true] {
             let mut sender = Sender::new(swapped, 3, 1);
             let mut line = sender.packet(0, [0; 3]);
-            line.extend(sender.text(0, 10)); // before the hello: of no use
+            line.extend(sender.text(0, 10)); // before the hello: ignored
             line.extend(sender.hello());
             line.extend(sender.text(0, 20));
             line.extend(sender.packet(1, [0; 3]));
-            line.extend(sender.text(30, TEXT.len())); // a piece is missing, and comes again
+            line.extend(sender.text(30, TEXT.len())); // a part is missing, and is sent again
             line.extend(sender.text(20, 30));
             let (_, got) = received(&line, true);
             assert!(got.packets.is_empty());
@@ -685,14 +686,14 @@ mod tests {
         let mut sender = Sender::new(false, 1, 1);
         line.extend(sender.hello());
         (0..5).for_each(|_| line.extend(sender.packet(0, [0; 3])));
-        // The same image began again, under the same number; its first hello is damaged.
+        // The same image restarted, with the same number; its first hello is damaged.
         let mut sender = Sender::new(false, 1, 1);
         let mut hello = sender.hello();
         hello[30] ^= 0x40;
         line.extend(hello);
         line.extend(sender.hello());
         (0..3).for_each(|_| line.extend(sender.packet(0, [0; 3])));
-        // Another image whose frames go on where those before ended.
+        // Another image whose sequence numbers continue the previous ones.
         let mut other = Sender::new(true, 1, 2);
         other.sequence = 77;
         line.extend(other.hello());
@@ -719,7 +720,7 @@ mod tests {
         assert_eq!((got.packets[&0].len(), got.packets[&1].len()), (50, 49));
         let sums = receiver.line();
         assert_eq!((sums.sent, sums.received), (102, 101));
-        // With several senders what is missing is put down to what was unreadable.
+        // With several senders missing frames are attributed to damaged bytes.
         assert_eq!((sums.damaged + sums.lost, sums.damaged + sums.noise), (1, 51));
     }
 
@@ -752,8 +753,8 @@ mod tests {
             received(&line, false);
         }
 
-        /// Frames that are dropped or damaged: what was sent is what came and what did not, by frames and
-        /// by packets.
+        /// With dropped or damaged frames, the sent ones are the sum of received and missing ones, by frames
+        /// and by packets.
         #[test]
         fn sent_is_received_and_damaged_and_lost(
             fates in proptest::collection::vec((0usize..2, 0u8..8, any::<prop::sample::Index>()), 1..150),
@@ -768,7 +769,7 @@ mod tests {
                     1 => {
                         let at = 1 + place.index(packet.len() - 2);
                         packet[at] ^= 1 << place.index(8);
-                        // A code that becomes zero cuts the frame in two.
+                        // A code that becomes zero splits the frame.
                         damaged += 1;
                         line.extend(packet);
                     }
@@ -786,7 +787,7 @@ mod tests {
             prop_assert_eq!(sums.damaged + sums.lost, dropped + damaged);
             prop_assert_eq!(got.missing, dropped + damaged);
             prop_assert_eq!(sums.packets + sums.missing_packets, sender.next.iter().sum::<u64>());
-            // Which of both is known but where a cut frame and a dropped one are side by side.
+            // The two are distinguished except where a split frame and a dropped one are adjacent.
             prop_assert!(sums.damaged >= damaged && sums.lost <= dropped);
         }
     }

@@ -47,7 +47,7 @@ fn b(time: u64, text: &[u8]) -> Vec<u8> {
     record(17, time, &[text, &[0]].concat())
 }
 
-/// What is left of records, of which the last ends `slack` bytes before their end, and its slack.
+/// The kept records, the last of which ends `slack` bytes before their end, and its slack.
 fn sifted(
     sieve: &mut Sieve,
     place: &mut SiftPlace,
@@ -79,17 +79,17 @@ fn what_a_filter_keeps_out_goes_with_its_writer() {
     let (left, slack, _) = sifted(&mut sieve, &mut place, (START, 5), &parts);
     assert_eq!(left, [w2, a(4, 6), b(6, b"xy")].concat());
     assert_eq!((slack, sieve.left_out()), (5, 2));
-    // The last is left out: the slack is that of the one before.
+    // The last is dropped: the slack is that of the previous one.
     let (left, slack, begins) = sifted(&mut sieve, &mut place, (999, 4), &[b(7, b""), a(8, 0)]);
     assert_eq!((left, slack), (b(7, b""), 7));
-    // Where it goes on, in the thread that wrote last.
+    // It continues in the thread that wrote last.
     assert_eq!(
         begins,
         (6, Some([7u32.to_ne_bytes(), 2u32.to_ne_bytes()].concat().try_into().unwrap()))
     );
     let (left, slack, begins) = sifted(&mut sieve, &mut place, (999, 4), &[a(9, 0)]);
     assert_eq!((left.len(), slack, begins.0), (0, 0, 8));
-    // Damage is not this one's business.
+    // Damage is not handled here.
     let damaged = [a(10, 0), record(99, 11, &[]), a(12, 0)];
     let (left, slack, _) = sifted(&mut sieve, &mut place, (999, 4), &damaged);
     assert_eq!((left, slack), (damaged[1..].concat(), 4));
@@ -111,10 +111,10 @@ fn threads_have_what_the_first_rule_for_their_name_says() {
     let ep = [writer(1, 1), named(1, 1, b"ep"), a(2, 0)];
     let parts = [&ep[..], &[b(3, b""), writer(4, 2), named(4, 2, b"worker"), a(5, 0)]].concat();
     let (left, ..) = sifted(&mut sieve, &mut place, (START, 4), &parts);
-    // Who is there is told, also of threads of which nothing else is.
+    // Records that identify threads are kept, also of threads whose events are dropped.
     assert_eq!(left, [&ep[..], &parts[4..6]].concat().concat());
-    // Of one that told no name it is looked for; one whose name nobody knows keeps its events; of
-    // one without a rule nothing is wanted.
+    // A name that was not recorded is looked up; a thread of unknown name keeps its events; of
+    // a thread without a rule all events are dropped.
     let asked = [writer(6, 9), a(7, 1), a(8, 2), b(9, b"")];
     let unknown = [writer(10, 3), a(11, 0)];
     let other = [writer(12, 4), named(12, 4, b"other"), a(13, 0), record(3, 14, b"mark\0")];
@@ -122,15 +122,15 @@ fn threads_have_what_the_first_rule_for_their_name_says() {
         sifted(&mut sieve, &mut place, (START, 3), &[&asked[..], &unknown, &other].concat());
     let kept = [&asked[..2], &asked[3..], &unknown, &other[..2]].concat();
     assert_eq!(left, kept.concat());
-    // One that gets another name has another rule.
+    // A renamed thread has another rule.
     sieve.threads().unwrap().refresh(&mut |_, tid| (tid == 4).then(|| b"ep".to_vec()));
     let later = [writer(20, 4), a(21, 0), b(22, b"")];
     let (left, ..) = sifted(&mut sieve, &mut place, (START, 7), &later);
     assert_eq!(left, later[..2].concat());
 }
 
-/// Bytes of a ring are a program's: whatever they are, nothing panics, nothing is made up, and what
-/// nobody leaves out stays as it is.
+/// Bytes of a ring come from a program: no input causes a panic or new records, and records that are
+/// not dropped are unchanged.
 #[test]
 fn any_bytes_are_sifted_and_none_are_made_up() {
     let mut state = 0x51e7_e5e7_u64;

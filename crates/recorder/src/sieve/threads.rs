@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whose record it is: policies about threads, by their names.
+//! Policies on threads, by their names.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use crate::filter::{Filter, compile};
 use crate::pattern::Patterns;
 use crate::policy::ThreadCondition;
 
-/// Threads whose names are remembered; of more all are asked again.
+/// Maximum number of threads whose names are kept; beyond it all are looked up again.
 const THREADS_MAX: usize = 65_536;
 
-/// What is wanted of some threads of a program.
+/// The events to record of some threads of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRule {
-    /// All must hold; none: every thread.
+    /// All must hold; empty: every thread.
     pub conditions: Vec<ThreadCondition>,
-    /// Events, and which of them by their fields; `None`: nothing.
+    /// Events, and filters on their fields; `None`: no events.
     pub wanted: Option<(Patterns, Vec<Filter>)>,
 }
 
@@ -28,7 +28,7 @@ impl ThreadRule {
         self.conditions.iter().all(|condition| condition.holds(name))
     }
 
-    /// What becomes of an event of these threads. Errors: a filter that the event cannot have.
+    /// The decision on an event of these threads. Errors: a filter that is invalid for the event.
     fn verdict(
         &self,
         entry: &RegisteredSchema,
@@ -51,11 +51,11 @@ impl ThreadRule {
 #[derive(Debug)]
 struct Known {
     name: Vec<u8>,
-    /// The first rule that is for it.
+    /// The first rule that applies to it.
     rule: Option<usize>,
 }
 
-/// See the module's description.
+/// The rules and the known threads.
 #[derive(Debug)]
 pub struct Threads {
     rules: Vec<ThreadRule>,
@@ -86,7 +86,7 @@ impl Threads {
                         Verdict::Keep
                     });
                     if verdicts.len() <= at {
-                        // What no schema has is damage, and told by whoever seals it.
+                        // An id that no schema contains is damage, which the sealing reports.
                         verdicts.resize(at + 1, Verdict::Keep);
                     }
                     verdicts[at] = verdict;
@@ -110,26 +110,26 @@ impl Threads {
         self.known.insert(thread, Known { name: name.to_owned(), rule });
     }
 
-    /// The same, unless it has one already: what was heard or asked for may be newer.
+    /// Sets a name unless the thread already has one, which may be newer.
     pub(super) fn learn_unknown(&mut self, thread: (u32, u32), name: &[u8]) {
         if !self.known.contains_key(&thread) {
             self.learn(thread, name);
         }
     }
 
-    /// Asks for the names of all threads again. One that is gone is forgotten.
+    /// Looks up the names of all threads again.
     pub fn refresh(&mut self, name_of: &mut dyn FnMut(u32, u32) -> Option<Vec<u8>>) {
         let threads: Vec<(u32, u32)> = self.known.keys().copied().collect();
         for thread in threads {
-            // What it wrote last may not be read yet: its name stays.
+            // Its last records may not have been read yet, so an ended thread keeps its name.
             if let Some(name) = name_of(thread.0, thread.1) {
                 self.learn(thread, &name);
             }
         }
     }
 
-    /// What becomes of an event of the thread that a WRITER record names. A thread that nobody knows
-    /// keeps its events: it may be one that was wanted.
+    /// The decision on an event of the thread in a WRITER record. An unknown thread
+    /// keeps its events, because they may be selected.
     pub(super) fn verdict(
         &mut self,
         writer: [u8; 8],
@@ -146,7 +146,7 @@ impl Threads {
         let Some(known) = self.known.get(&thread) else { return &Verdict::Keep };
         let Some(rule) = known.rule else { return &Verdict::Drop };
         if u32::from(id) < abi::INTERNAL_EVENT_COUNT {
-            // A remark: of threads of which something is wanted.
+            // A mark: kept for threads that have selected events.
             let wanted = self.rules[rule].wanted.as_ref();
             let is_wanted = wanted
                 .is_some_and(|(patterns, _)| patterns.decide("lateralis", "MARK") != Some(false));

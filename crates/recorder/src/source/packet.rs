@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A packet while a source fills it: records as rings have them [ring-abi §3], the thread of the
-//! following records said by WRITER records, times that never go back.
+//! An open packet of a source: records in the format of rings [ring-abi §3], WRITER records with the thread
+//! of the following records, times that never go back.
 
 use lateralis_ring::{Chunk, LossCounts, PacketHeader, abi};
 
@@ -9,12 +9,12 @@ use crate::stream::PREFIX_BYTES;
 const HEADER_BYTES: usize = abi::RECORD_HEADER_BYTES as usize;
 const TIME_MASK: u64 = (1 << abi::TIME_BITS) - 1;
 
-/// Who did what a record tells.
+/// The thread of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// Its process.
     pub pid: u32,
-    /// Its own number.
+    /// Its thread id.
     pub tid: u32,
 }
 
@@ -23,15 +23,15 @@ pub struct Thread {
 pub enum Refused {
     /// The packet has to be closed first.
     Full,
-    /// It is longer than a packet.
+    /// The record is longer than a packet.
     TooBig,
 }
 
-/// The payload of a record while it is written. What does not fit is left out, and the record
-/// with it.
+/// The payload of a record being written. If it does not fit, the record is
+/// not added.
 #[derive(Debug)]
 pub struct Payload<'a> {
-    /// From the beginning of the record to the end of the packet.
+    /// From the start of the record to the end of the packet.
     room: &'a mut [u8],
     end: usize,
     overflows: bool,
@@ -52,7 +52,7 @@ impl Payload<'_> {
         Some(&mut self.room[start..end])
     }
 
-    /// Adds a number, or several of one size that follow each other, at a multiple of `align`.
+    /// Appends a number, or several consecutive ones of one size, at a multiple of `align`.
     #[inline]
     pub fn put(&mut self, align: usize, bytes: &[u8]) {
         if let Some(place) = self.take(align, bytes.len()) {
@@ -60,7 +60,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Adds a string: the bytes before the first NUL, and a NUL.
+    /// Appends a string: the bytes before the first NUL, and a NUL.
     #[inline]
     pub fn text(&mut self, bytes: &[u8]) {
         let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -70,7 +70,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Adds a sequence of elements of `element_bytes`, or `bytes` with 1: count, then elements.
+    /// Appends a sequence of elements of `element_bytes`, or `bytes` with 1: count, then elements.
     pub fn sequence(&mut self, element_bytes: usize, bytes: &[u8]) {
         let count = bytes.len() / element_bytes.max(1);
         let Ok(length) = u32::try_from(count) else {
@@ -86,7 +86,7 @@ impl Payload<'_> {
 #[derive(Debug)]
 pub struct PacketBuilder {
     buffer: Vec<u8>,
-    /// Behind the last record, rounded up to 8.
+    /// End of the last record, rounded up to 8.
     end: usize,
     slack: usize,
     /// Time of the first record.
@@ -95,7 +95,7 @@ pub struct PacketBuilder {
     last: u64,
     thread: Option<Thread>,
     lost: LossCounts,
-    /// Records whose time was before that of their predecessor.
+    /// Number of records whose time was before that of the previous record.
     clamped: u64,
 }
 
@@ -127,7 +127,7 @@ impl PacketBuilder {
         self.last
     }
 
-    /// Records so far whose time was before that of their predecessor; they got its time.
+    /// Number of records so far whose time was before that of the previous record; they got its time.
     pub fn clamped(&self) -> u64 {
         self.clamped
     }
@@ -142,8 +142,8 @@ impl PacketBuilder {
         self.buffer[at..at + HEADER_BYTES].copy_from_slice(&word.to_ne_bytes());
     }
 
-    /// Adds a record, and in front of it who writes, if that changed. `thread` is `None` for
-    /// what is nobody's doing.
+    /// Appends a record, preceded by a WRITER record if the thread changed. `thread` is `None` for
+    /// records that belong to no thread.
     ///
     /// Errors: nothing was added.
     /// Cost: the copy of the payload.
@@ -204,14 +204,14 @@ impl PacketBuilder {
         Ok(())
     }
 
-    /// Adds to the counts of what was lost. Context: the packet is empty.
+    /// Adds to the loss counts. Context: the packet is empty.
     pub(super) fn lose(&mut self, lost: LossCounts, until: u64) {
         self.lost = self.lost.plus(&lost);
         self.begin = self.last;
         self.last = self.last.max(until);
     }
 
-    /// What there is, for [`crate::stream::RingStream::seal`], and the buffer it is in.
+    /// The content, for [`crate::stream::RingStream::seal`], and its buffer.
     pub(super) fn chunk(&mut self) -> (Chunk, &mut [u8]) {
         let header = PacketHeader {
             timestamp_begin: self.begin,
@@ -230,12 +230,12 @@ impl PacketBuilder {
         (chunk, &mut self.buffer)
     }
 
-    /// The buffer, for what was sealed in it.
+    /// The buffer, which contains the sealed packet.
     pub(super) fn buffer(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Begins the next packet. It will say anew who writes, so that it can be read alone.
+    /// Starts the next packet. It will repeat the WRITER record, so that it can be read alone.
     pub(super) fn clear(&mut self) {
         self.end = PREFIX_BYTES;
         self.slack = 0;

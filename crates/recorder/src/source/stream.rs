@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A stream of a source: its open packet, and the sums over those that were sealed.
+//! A stream of a source: its open packet, and the sums over its sealed packets.
 
 use lateralis_ring::{ClockKind, LossCounts};
 
@@ -7,14 +7,14 @@ use super::{PacketBuilder, Sink, Source, StreamPlan};
 use crate::stream::{RingStream, SealContext, Sealed};
 use crate::walk::RecordPlan;
 
-/// See the module's description.
+/// A stream of a source.
 #[derive(Debug)]
 pub struct SourceStream {
-    /// As the source described it.
+    /// As described by the source.
     pub plan: StreamPlan,
     /// The open packet.
     pub packet: PacketBuilder,
-    /// Numbers packets, sums and checks them.
+    /// Numbers, sums and checks packets.
     pub ring: RingStream,
 }
 
@@ -31,7 +31,7 @@ impl SourceStream {
     fn seal(&mut self, context: &SealContext<'_>) -> Option<Sealed> {
         let (chunk, buffer) = self.packet.chunk();
         let sealed = self.ring.seal(context, &chunk, buffer);
-        // Whom a source names it names by threads; nobody asks for processes of an area.
+        // A source identifies threads by itself; an area's processes are not needed.
         self.ring.take_introductions();
         self.packet.clear();
         sealed
@@ -43,7 +43,7 @@ impl SourceStream {
         if self.packet.is_empty() { None } else { self.seal(context) }
     }
 
-    /// A packet without records that says what was lost until `until`. Context: the open packet
+    /// A packet without records that contains the losses until `until`. Context: the open packet
     /// was closed.
     pub fn lose(
         &mut self,
@@ -63,27 +63,27 @@ impl SourceStream {
         &self.packet.buffer()[sealed.bytes.clone()]
     }
 
-    /// As [`RingStream::not_written`].
+    /// Like [`RingStream::not_written`].
     pub fn not_written(&mut self, context: &SealContext<'_>, sealed: &Sealed) {
         self.ring.not_written(context, sealed, self.packet.buffer());
     }
 }
 
-/// Keeps packets in memory: for tests, and for whoever looks at a source without a recording.
+/// Keeps packets in memory: for tests, and for the use of a source without a recording.
 #[derive(Debug)]
 pub struct MemorySink {
     /// Its streams.
     pub streams: Vec<SourceStream>,
     /// Packets by stream.
     pub packets: Vec<Vec<Vec<u8>>>,
-    /// What was said for people.
+    /// Sentences for users.
     pub problems: Vec<String>,
     plan: RecordPlan,
     now: u64,
 }
 
 impl MemorySink {
-    /// A sink for a source, whose clock stands at `now`.
+    /// A sink for a source, with `now` as the current time.
     pub fn new(source: &dyn Source, packet_bytes: usize, now: u64) -> MemorySink {
         Self::with(source.streams(), &source.schemas(), packet_bytes, now)
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The records of a sealed packet, one by one: for whoever looks at single events or cuts packets.
+//! The records of a sealed packet, one by one: for processing single events or cutting packets.
 
 use lateralis_ring::abi;
 
 use super::{RecordPlan, extend_time};
 
-/// Where a record is, and what its header says.
+/// Position and header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// Event id.
@@ -14,12 +14,12 @@ pub struct Record {
     pub time: u64,
     /// Offset of its header.
     pub at: usize,
-    /// Offset behind its last field.
+    /// Offset after its last field.
     pub end: usize,
 }
 
 impl Record {
-    /// Offset of the record behind it.
+    /// Offset of the next record.
     #[must_use]
     pub fn next(&self) -> usize {
         self.end.next_multiple_of(8)
@@ -37,11 +37,11 @@ pub struct Records<'a> {
 }
 
 impl RecordPlan {
-    /// The records in `bytes`, of which the last ends `slack` bytes before the end; times are
-    /// extended from `begin`. Ends at the first that is not whole and known: in a packet that
-    /// was sealed with this plan there is none.
+    /// Iterates over the records in `bytes`, the last of which ends `slack` bytes before the end; times are
+    /// extended from `begin`. Stops at the first that is incomplete or unknown: a packet that
+    /// was sealed with this plan has none.
     ///
-    /// Cost: as [`RecordPlan::walk`].
+    /// Cost: like [`RecordPlan::walk`].
     pub fn records<'a>(&'a self, bytes: &'a [u8], slack: u64, begin: u64) -> Records<'a> {
         let slack = usize::try_from(slack).unwrap_or(usize::MAX);
         let exact_end = bytes.len().saturating_sub(slack);
@@ -59,7 +59,7 @@ impl Iterator for Records<'_> {
         let (id, low) = self.plan.header(self.bytes, self.at)?;
         let end = self.plan.end(self.bytes, self.at).filter(|end| *end <= self.exact_end)?;
         let time = extend_time(self.time, low);
-        // As in a walk: a step back is no believable time.
+        // As in a walk: a time that goes back is invalid.
         if time - self.time > 1 << (abi::TIME_BITS - 1) {
             return None;
         }

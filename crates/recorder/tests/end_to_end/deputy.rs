@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program that gave up its rights, and was taken over, gets nothing done by the recorder of
-//! somebody who has more.
+//! A compromised program that gave up its rights cannot use a recorder with more rights to act
+//! for it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -11,8 +11,8 @@ use lateralis_recorder::linux::Session;
 use crate::program::{Workshop, command};
 use crate::{SCHEMA, options};
 
-/// A gate that is closed as long as an instruction of it says so, and data at a known address that
-/// looks like a list of patchable sites: the instruction is one.
+/// A program with a gate that one of its instructions keeps closed, and with data at a known address that
+/// looks like a list of patchable sites, one of which is that instruction.
 const DEPUTY: &str = r#"
     #include <fcntl.h>
     #include <grp.h>
@@ -102,7 +102,7 @@ fn deputy(name: &str) -> Option<(Workshop, std::path::PathBuf)> {
     Some((workshop, binary))
 }
 
-/// Records for a second: at its end all events are disabled, and sites follow.
+/// Records for a second: at its end all events are disabled, and sites are updated.
 fn record(workshop: &Workshop, words: &[&str]) -> Option<i32> {
     let mut options = options(workshop, "out");
     options.duration = Some(Duration::from_secs(1));

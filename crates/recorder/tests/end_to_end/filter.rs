@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Filters of events: what the traced program decides is what the condition says.
+//! Filters of events: the traced program's decisions match the condition.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -59,7 +59,7 @@ impl Numbers {
     }
 }
 
-/// Compiles the harness; with sanitizers where the compiler has them.
+/// Compiles the harness, with sanitizers if the compiler supports them.
 fn harness(workshop: &Workshop) -> PathBuf {
     let tracer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tracer/c");
     let (source, binary) = (workshop.path("harness.c"), workshop.path("harness"));
@@ -104,7 +104,7 @@ fn condition(numbers: &mut Numbers, event: &Event, size: u64) -> Expression {
     let ty = event.fields.iter().find(|one| one.name == field).unwrap().ty;
     let (least, greatest) = range(ty);
     let mask = (numbers.below(4) == 0).then(|| numbers.next() >> numbers.below(64));
-    // Near the values that payloads have, and at the ends.
+    // Near the values in payloads, and at the limits.
     let near = [least, greatest, 0, 1, 2, 3, -1, numbers.next() as i64 as i128];
     let number = near[numbers.below(8) as usize].clamp(least, greatest);
     let number = if mask.is_some() { number.max(0) } else { number };
@@ -125,7 +125,7 @@ fn range(ty: FieldType) -> (i128, i128) {
     }
 }
 
-/// What the condition says, worked out on plain numbers.
+/// The result of the condition, computed on plain numbers.
 fn holds(expression: &Expression, event: &Event, payload: &[u8]) -> bool {
     match expression {
         Expression::Not(inner) => !holds(inner, event, payload),
@@ -175,14 +175,14 @@ fn the_program_decides_as_the_condition_says() {
         input.extend([0; 4]);
         steps.iter().for_each(|step| input.extend(step.to_bytes()));
         input.extend(vec![0; 504 - 24 * steps.len()]);
-        // Often small numbers, so that equality is met.
+        // Often small numbers, so that equality occurs.
         let most = [3, 256][numbers.below(2) as usize];
         let payload: Vec<u8> = (0..60).map(|_| numbers.below(most) as u8).collect();
         input.extend([payload.len() as u8, numbers.below(61) as u8]);
         input.extend(&payload);
         let holds = holds(&filter.condition, event, &payload);
         let _ = write!(expected, "{}", u8::from(holds));
-        // Whoever reads the ring decides alike.
+        // The reader of the ring decides alike.
         assert_eq!(passes(&steps, &payload), holds, "{filter:?} {payload:?}");
     }
     let mut child = Command::new(harness(&workshop))
@@ -289,7 +289,7 @@ fn only_what_passes_is_recorded() {
         assert_eq!(report.events["app:TICK"], 12);
         // 3, 13, … 493.
         assert_eq!(report.events["app:PAIR"], 50);
-        // Its number stands behind a text.
+        // Its number follows a text.
         assert_eq!(report.events["app:NAMED"], 1000);
         assert_eq!(report.totals.lost.total, 0);
         assert_eq!(report.areas[0].filters, texts[..2]);
@@ -311,7 +311,7 @@ fn what_a_killed_recorder_left_holds_for_nobody() {
     left.filters = vec![Filter::parse("app:TICK: n == 1").unwrap()];
     let mut session = Session::new(left).unwrap();
     session.attach(running.id()).unwrap();
-    // Without its end: the program stays as it is.
+    // Without its end: the program is unchanged.
     drop(session);
     assert!(areas()[0].events.iter().any(|event| event.watched));
     let mut session = Session::new(options(&workshop, "out")).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that do not play by the rules cost themselves, not the recording.
+//! Misbehaving programs affect only themselves, not the recording.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use lateralis_ring::abi::{self, header, ring};
 use crate::program::{Workshop, babeltrace, command};
 use crate::{SCHEMA, check, options};
 
-/// Leaves an area behind that then is spoiled by `spoil`, and recovers it.
+/// Leaves an area that is then damaged by `spoil`, and recovers it.
 fn spoiled(name: &str, spoil: impl Fn(&File)) {
     let Some(workshop) = Workshop::new(name) else { return };
     let binary = workshop.compile("killed", SCHEMA, KILLED);
@@ -64,7 +64,7 @@ fn nonsense_in_an_area_is_survived() {
     spoiled("short", |file| file.set_len(abi::RINGS_OFFSET + 5000).unwrap());
 }
 
-/// Writes until its memory is gone, or five seconds.
+/// Writes until its memory is truncated, or for five seconds.
 const CUT: &str = r#"
     #include <signal.h>
     #include <unistd.h>
@@ -83,7 +83,7 @@ const CUT: &str = r#"
 fn an_area_that_is_cut_while_it_is_recorded_ends_only_itself() {
     let Some(workshop) = Workshop::new("cut") else { return };
     let binary = workshop.compile("cut", SCHEMA, CUT);
-    // A cut inside a page leaves zeros up to its end, which no signal tells.
+    // Truncation inside a page leaves zeros up to its end, without a signal.
     let inside_ring = abi::RINGS_OFFSET + abi::RING_CONTROL_BYTES + 10_000;
     for (name, bytes) in [("ring", inside_ring), ("control", abi::RINGS_OFFSET + 8), ("all", 0)] {
         let mut session = Session::new(options(&workshop, name)).unwrap();
@@ -106,7 +106,7 @@ fn an_area_that_is_cut_while_it_is_recorded_ends_only_itself() {
         let report = &summary.report;
         assert!(report.totals.events > 1000, "{name}");
         assert!(!report.problems.is_empty(), "{name}: the cut went unnoticed");
-        // What was written is a trace, and every time in it is from this recording.
+        // The written part is a valid trace, and every time in it is from this recording.
         if let Some(read) = babeltrace(&summary.output) {
             let clock = report.clock.as_ref().unwrap();
             let (first, last) = (clock.start.unwrap().ticks, clock.end.unwrap().ticks);

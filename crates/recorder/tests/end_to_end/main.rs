@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recordings of real C programs with the real tracer, compared with what the programs say they
-//! wrote and with what babeltrace2 reads.
+//! Recordings of real C programs with the real tracer, compared with the programs' own counts
+//! and with the output of babeltrace2.
 
 mod deputy;
 mod filter;
@@ -34,7 +34,7 @@ fn record(options: RecordOptions, words: &[OsString]) -> Summary {
     session.run(&mut |_| {}).unwrap()
 }
 
-/// Checks what must hold for every recording, and returns babeltrace2's reading.
+/// Checks invariants of every recording, and returns the output of babeltrace2.
 fn check(summary: &Summary) -> Option<Babeltrace> {
     let text = std::fs::read_to_string(summary.output.join("report.json")).unwrap();
     let report = Report::from_json(&text).unwrap();
@@ -115,7 +115,7 @@ fn a_program_of_four_threads_loses_nothing() {
     }
 }
 
-/// Writes as fast as it can from two threads; says on standard output how many it wrote.
+/// Writes as fast as it can from two threads; prints the number written to standard output.
 const FAST: &str = r#"
     #include <pthread.h>
     #include <stdio.h>
@@ -152,8 +152,8 @@ fn losses_of_tiny_rings_are_exact() {
         let totals = summary.report.totals;
         assert_eq!(summary.exit_status, Some(0));
         assert!(totals.lost.full > 0, "{ring}: the rings were not too small");
-        // The process and its two threads introduce themselves by a record each, and such a
-        // record can be lost like any other.
+        // The process and its two threads introduce themselves by a record each, which
+        // can be lost like any other.
         let introductions: u64 = ["lateralis:PROCESS", "lateralis:THREAD_NAME"]
             .iter()
             .filter_map(|name| summary.report.events.get(*name))
@@ -161,7 +161,7 @@ fn losses_of_tiny_rings_are_exact() {
         let read = totals.events + introductions;
         assert_eq!(read + totals.lost.total, 200_003, "{ring}: {totals:?}");
         if let Some(read) = check(&summary) {
-            // babeltrace2 counts per interval what the packets say.
+            // babeltrace2 counts per interval the numbers in the packets.
             let warned: u64 = read
                 .warnings
                 .lines()
@@ -242,7 +242,7 @@ fn a_command_that_cannot_be_started_leaves_a_clear_error() {
     drop(session);
     let error = Session::new(options(&workshop, "out")).err().unwrap();
     assert!(error.to_string().contains("exists"), "{error}");
-    // An untraced program: an empty trace that is one.
+    // An untraced program: an empty but valid trace.
     let summary = record(options(&workshop, "empty"), &command(&["true"]));
     assert_eq!(summary.exit_status, Some(0));
     assert_eq!(summary.report.totals.packets, 0);

@@ -40,7 +40,7 @@ fn policies(text: &str) -> policy::Policies {
     policy::parse("test.toml", text).unwrap_or_else(|faults| panic!("{}", faults[0]))
 }
 
-/// How often the processes of a program wrote an event.
+/// Counts of the processes of each program that wrote an event.
 fn programs(summary: &Summary) -> Vec<String> {
     let exe = |one: &lateralis_recorder::report::Process| {
         one.exe.rsplit('/').next().unwrap_or_default().to_owned()
@@ -53,7 +53,7 @@ fn programs(summary: &Summary) -> Vec<String> {
 #[test]
 fn each_program_of_a_command_has_its_own_policy_from_its_first_event() {
     let Some(workshop) = Workshop::new("policy-command") else { return };
-    // Nobody takes the area of the third away but the recorder.
+    // Only the recorder removes the area of the third.
     let programs_of = [("one", BRIEF), ("two", BRIEF), ("three", LEAVING)];
     let paths = programs_of.map(|(name, main)| workshop.compile(name, SCHEMA, main));
     let [one, two, three] = paths.each_ref().map(|path| path.to_str().unwrap());
@@ -78,7 +78,7 @@ fn each_program_of_a_command_has_its_own_policy_from_its_first_event() {
     assert!(workshop.areas_left().is_empty(), "{:?}", workshop.areas_left());
 }
 
-/// A session that watches in a thread, until it is asked to end.
+/// A session that watches in a thread, until it is requested to end.
 fn watch(workshop: &Workshop, name: &str, text: &str) -> JoinHandle<Summary> {
     let mut options = options(workshop, name);
     options.policies = Some(policies(text));
@@ -96,7 +96,7 @@ fn end(workshop: &Workshop, watching: JoinHandle<Summary>) -> Summary {
     watching.join().unwrap()
 }
 
-/// Waits for what must become true; a minute at most.
+/// Waits for a condition, at most a minute.
 pub fn until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..6000 {
         if is_so() {
@@ -120,7 +120,7 @@ fn programs_that_appear_later_are_recorded_from_their_first_event() {
     std::fs::create_dir_all(workshop.areas()).unwrap();
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     std::fs::set_permissions(workshop.areas(), private).unwrap();
-    // Before anybody watches: not recorded, and leaves nothing.
+    // Before the session watches: not recorded, and leaves nothing.
     assert!(start(&workshop, &brief).wait().unwrap().success());
     let watching = watch(&workshop, "out", "[[policy]]\nprogram = \"brief\"\n");
     for path in [&brief, &other, &brief, &brief] {
@@ -147,7 +147,7 @@ fn programs_that_run_already_are_recorded_from_then_on() {
         areas.iter().any(|area| area.events.iter().any(tick))
     };
     until("the program can be traced", || is_there(false));
-    // By what only the recorder can see of it.
+    // By properties that only the recorder sees.
     let label = "[[policy]]\nlabel_suffix = \"-> asked\"\nuser = 4294967294\nrecord = false\n\
         [[policy]]\nlabel_suffix = \"-> asked\"\nmode = \"overwrite\"\n";
     let watching = watch(&workshop, "out", label);

@@ -12,7 +12,7 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// `None` if there is no C compiler: the test is skipped, visibly.
+    /// `None` if there is no C compiler: the test is skipped, with a message.
     pub fn new(name: &str) -> Option<Workshop> {
         if Command::new("cc").arg("--version").output().is_err() {
             eprintln!("SKIPPED: {name}: no C compiler (cc)");
@@ -30,12 +30,12 @@ impl Workshop {
         self.root.join(name)
     }
 
-    /// Where the areas of this test live.
+    /// Directory of the areas of this test.
     pub fn areas(&self) -> PathBuf {
         self.path("areas")
     }
 
-    /// Area files that are left.
+    /// Remaining area files.
     pub fn areas_left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.areas()).into_iter().flatten().flatten();
         entries
@@ -49,7 +49,7 @@ impl Workshop {
         self.compile_with(name, schema, main, &[])
     }
 
-    /// The same with flags for the compiler.
+    /// Like `compile`, with compiler flags.
     pub fn compile_with(&self, name: &str, schema: &str, main: &str, flags: &[&str]) -> PathBuf {
         let compiled = lateralis_pleco::compile("app.pleco", schema.as_bytes());
         let schema = compiled.schema.expect("the test's schema is right");
@@ -65,7 +65,7 @@ impl Workshop {
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|ending| ending == "c"))
             .filter(|path| {
-                // The restartable sequences of the machine the test runs on.
+                // The restartable sequences of the machine on which the test runs.
                 let name = path.file_stem().unwrap().to_string_lossy().into_owned();
                 !name.starts_with("rseq_") || name == format!("rseq_{}", std::env::consts::ARCH)
             })
@@ -101,7 +101,7 @@ impl Drop for Workshop {
     }
 }
 
-/// What babeltrace2 says about a trace; `None`, visibly, if it is not installed.
+/// Output of babeltrace2 for a trace; `None`, with a message, if it is not installed.
 pub struct Babeltrace {
     pub lines: Vec<String>,
     pub warnings: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that run already: attaching, controlling, snapshots, triggers, what crashes leave.
+//! Running programs: attaching, controlling, snapshots, triggers, remains of crashes.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ fn attach_control_and_leave() {
     if let Some(read) = babeltrace(&workshop.path("out")) {
         assert!(read.lines.len() > 100, "{}", read.warnings);
     }
-    // A second recorder is told so.
+    // A second recorder is rejected.
     let mut second = Session::new(RecordOptions::new(workshop.path("second"))).unwrap();
     let refused = second.attach(pid);
     assert!(
@@ -136,7 +136,7 @@ fn attach_control_and_leave() {
         flush();
         events() > before + 20
     });
-    // While it is stopped nothing comes; then it goes on.
+    // While it is stopped nothing is recorded; then it continues.
     targets::stop(Some(&areas), &target).unwrap();
     std::thread::sleep(Duration::from_millis(20));
     flush();
@@ -151,7 +151,7 @@ fn attach_control_and_leave() {
         flush();
         events() > stopped_at
     });
-    // A snapshot beside the recorder, of what is in the rings.
+    // A snapshot of the rings' contents while the recorder is running.
     let shot = snapshot(Some(&areas), &target, &workshop.path("shot"), CtfVersion::Ctf1).unwrap();
     assert_eq!(shot.report.origin, Origin::Snapshot);
     assert!(shot.report.totals.events > 0);
@@ -162,7 +162,7 @@ fn attach_control_and_leave() {
     assert_eq!(summary.report.totals.lost.total, 0);
     assert!(summary.report.events["app:PAIR"] > 0);
     check(&summary);
-    // The program goes on, unrecorded. At its end it only says so: a look at the areas removes its own.
+    // The program continues, unrecorded. It only marks its end: a scan of the areas removes its own.
     let list = discovery::list(Some(&areas));
     assert!(list[0].recorder_pid.is_none());
     assert!(list[0].events.iter().all(|event| !event.enabled));
@@ -189,7 +189,7 @@ fn patchable_sites_follow_from_outside() {
     assert!(ticks(&summary.report) > 0, "{:?}", summary.report.problems);
     assert!(!summary.report.events.contains_key("app:PAIR"));
     check(&summary);
-    // Off again, and on again.
+    // Disabled again, and enabled again.
     options.output = workshop.path("again");
     let mut session = Session::new(options).unwrap();
     session.attach(running.pid()).unwrap();
@@ -216,19 +216,19 @@ fn a_flight_recorder_needs_no_recorder() {
         check(&shot);
         let newest = shot.report.totals;
         first.get_or_insert(newest);
-        // Older packets are gone: that is what it is for.
+        // Older packets have been overwritten, as intended.
         newest.events > 300 && shot.report.totals.bytes <= 16384 * 64
     });
     targets::stop(Some(&areas), &target).unwrap();
     drop(running);
-    // Killed: its area is still there, and tells what happened last.
+    // Killed: its area still exists, and contains its last events.
     let left = workshop.areas_left();
     assert_eq!(left.len(), 1);
     let recovered = recover(&left[0], &workshop.path("recovered"), CtfVersion::Ctf1).unwrap();
     assert_eq!(recovered.report.origin, Origin::Recovered);
     assert!(recovered.report.totals.events > 100);
     check(&recovered);
-    // The same from a file that contains the area somewhere.
+    // The same area at an offset in a file.
     let mut image = vec![0x5a; 12_296];
     image.extend(std::fs::read(&left[0]).unwrap());
     std::fs::write(workshop.path("image"), &image).unwrap();
@@ -318,8 +318,8 @@ fn what_a_killed_recorder_left_is_made_whole_again() {
     options.ctf_version = CtfVersion::Ctf1;
     let summary = record(options, &command(&[binary.to_str().unwrap(), "5000"]));
     assert_eq!(summary.report.totals.events, 10_000);
-    // As a killed recorder leaves it: the report of the beginning, a packet half written, no
-    // index; and one packet of which a bit fell over.
+    // In the state left by a killed recorder: the initial report, a partly written packet, no
+    // index; and one packet with a flipped bit.
     let mut report = summary.report.clone();
     report.complete = false;
     report.streams.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Several programs in one set of rings, and what the limits of an area's tables do.
+//! Several programs in one set of rings, and the effect of the limits of an area's tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ fn programs_share_their_rings() {
     let names = ["one", "two", "three"];
     let programs = names.map(|name| workshop.compile(name, SCHEMA, WRITER));
     let [one, two, three] = programs.each_ref().map(|path| path.to_str().unwrap());
-    // Three at the same time, then again one after the other: the area outlives them all.
+    // Three at the same time, then one after the other: the area outlives them all.
     let script = format!("{one} 0 & {two} 1 & {three} 2 & wait; {one} 3; sleep 0.3; {two} 4");
     for kind in ["cpu", "thread"] {
         let mut options = options(&workshop, kind);
@@ -54,7 +54,7 @@ fn programs_share_their_rings() {
         assert_eq!(report.events["app:PAIR"], 5000, "{kind}");
         assert_eq!(report.totals.lost.total, 0, "{kind}");
         assert_eq!(report.totals.damaged_packets, 0, "{kind}");
-        // One schema, registered once although each program has it.
+        // One schema, registered once although each program contains it.
         assert_eq!(report.areas[0].schemas, ["app"]);
         let mut by_name: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
         for process in &report.processes {

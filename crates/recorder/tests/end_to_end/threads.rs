@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Policies about threads, writers of policies, and filters of programs that write at once: what is
-//! in the files is what was asked for, from the first event on.
+//! Policies on threads, writers of policies, and filters of programs that write at once: the files
+//! contain exactly the selected events, from the first one on.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::policy::until;
 use crate::program::{Workshop, command};
 use crate::{SCHEMA, check, options};
 
-/// Writes ticks and pairs at once, and then says so by a file.
+/// Writes ticks and pairs at once, and then creates a file.
 const AT_ONCE: &str = r#"
     #include <stdio.h>
     int main(int argc, char **argv) {
@@ -22,7 +22,7 @@ const AT_ONCE: &str = r#"
     }
 "#;
 
-/// Threads of several names, each of which writes a thousand ticks and pairs; then says so by a file.
+/// Threads of several names, each of which writes a thousand ticks and pairs; then creates a file.
 const NAMED: &str = r#"
     #include <pthread.h>
     #include <stdio.h>
@@ -50,7 +50,7 @@ const NAMED: &str = r#"
     }
 "#;
 
-/// Records a program that is over before its recorder looks for it the first time.
+/// Records a program that has ended before its recorder searches for it the first time.
 fn after_its_end(
     workshop: &Workshop,
     options: RecordOptions,
@@ -84,7 +84,7 @@ fn a_filter_holds_from_the_first_event_of_a_program_that_is_started() {
         assert_eq!((report.events["app:TICK"], report.events["app:PAIR"]), (6, 200));
         assert_eq!((report.totals.lost.total, &report.problems), (0, &Vec::new()));
         assert_eq!(report.areas[0].filters, texts);
-        // Nobody was there to tell the program: all of them had been in its rings.
+        // No recorder could filter in the program: all of them had been in its rings.
         assert_eq!(report.areas[0].left_out, 4000 - 206);
         if let Some(read) = check(&summary) {
             assert_eq!(read.warnings, "");
@@ -115,7 +115,7 @@ fn each_thread_has_its_own_policy() {
     }
 }
 
-/// A recording that a policy has of its own, as its report says.
+/// The separate recording of a policy, from its report.
 fn written(path: &Path) -> Summary {
     let text = std::fs::read_to_string(path.join("report.json")).unwrap();
     let report = Report::from_json(&text).unwrap();
@@ -152,17 +152,17 @@ fn a_policy_has_a_recording_of_its_own() {
         (2000, 2000)
     );
     assert_ne!(own.report.trace_uuid, summary.report.trace_uuid);
-    // Each says what is in the other.
+    // Each report describes the other recording.
     let said = &summary.report.outputs[0];
     assert_eq!((said.complete, said.totals), (true, own.report.totals));
     assert_eq!(summary.report.areas.len(), 2);
     let elsewhere_areas = summary.report.areas.iter().filter(|area| area.output.is_some());
     assert_eq!(elsewhere_areas.count(), 1);
-    // The recorder can reach the program while it writes; what the program's own filter keeps out
-    // from then on is not counted.
+    // The recorder can reach the program while it writes; events that the program's own filter rejects
+    // from then on are not counted.
     assert!(own.report.areas[0].left_out <= 2000 - 7, "{:?}", own.report.areas);
     assert!(own.report.processes.iter().all(|process| process.exe.ends_with("/one")));
-    // What is there is not written over, and nothing is started.
+    // Existing output is not overwritten, and nothing is started.
     chosen.output = workshop.path("again");
     assert!(matches!(Session::new(chosen), Err(Error::OutputExists(_))));
 }
@@ -177,7 +177,7 @@ fn who_records_what_can_be_asked() {
         options.policies = policies("[[policy]]\nrecord = false\n");
         std::thread::spawn(move || {
             let mut session = Session::new(options).unwrap();
-            // Nothing is wanted: it goes on until somebody ends it.
+            // Nothing is selected: it continues until it is ended from outside.
             session.watch().unwrap();
             session.run(&mut |_| {}).unwrap()
         })

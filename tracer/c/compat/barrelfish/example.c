@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A program as a user of Barrelfish's tracing writes it: two threads that send each other messages over a UMP
- * channel, take a mutex and are switched between, traced from xmpl:START to xmpl:STOP.
+ * A program that uses Barrelfish's tracing as a user would: two threads that exchange messages over a UMP
+ * channel, lock a mutex and are switched between, traced from xmpl:START to xmpl:STOP.
  *
  *     example DUMP
  *
- * Prints each event that must be kept and recorded, `R RAW`, in the order of its thread, and what a check
- * found wrong, on lines that begin with `wrong`. The dump goes to the file.
+ * Prints each event that must be kept and recorded, `R RAW`, in the order of its thread. Failed checks are
+ * printed on lines that begin with `wrong`. The dump is written to the file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -84,7 +84,7 @@ static void *dispatcher(void *argument)
         expect(TRACE_SUBSYS_THREADS, TRACE_EVENT_THREADS_MUTEX_UNLOCK, MUTEX);
         pthread_mutex_unlock(&lock);
         expect(TRACE_SUBSYS_KERNEL, TRACE_EVENT_KERNEL_CSWITCH, 0);
-        /* Is not to be seen. */
+        /* Must not be recorded. */
         check(trace_event(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_EV2, i) == TRACE_ERR_SUBSYS_DISABLED,
               "an event of a disabled subsystem");
     }
@@ -116,7 +116,7 @@ static size_t kept(void)
     return count;
 }
 
-/* What is kept begins and ends as the triggers say. */
+/* Events are kept from the start trigger to the stop trigger. */
 static void triggers(void)
 {
     static char text[1 << 16];
@@ -125,14 +125,14 @@ static void triggers(void)
     int events = -1;
 
     check(err_is_ok(trace_control(one, two, 0)), "trace_control");
-    TRACE(XMPL, EV2, 1); /* not yet */
-    TRACE(XMPL, EV1, 3); /* another argument: no trigger */
+    TRACE(XMPL, EV2, 1); /* before the start trigger */
+    TRACE(XMPL, EV1, 3); /* the argument differs: no trigger */
     check(kept() == 0, "kept before the trigger");
     expect_raw(one);
     expect_raw(one);
     expect(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_EV2, 9);
     expect_raw(two);
-    TRACE(XMPL, EV2, 10); /* no longer */
+    TRACE(XMPL, EV2, 10); /* after the stop trigger */
     check(err_is_ok(trace_wait()), "trace_wait");
     check(kept() == 4, "from trigger to trigger");
     check(trace_dump(text, 200, &events) < 200 && strlen(text) < 200 && events < 4, "a small buffer");
@@ -141,7 +141,7 @@ static void triggers(void)
     check(events + more == 4 && strlen(text) == bytes, "the rest of the dump");
     check(kept() == 0, "nothing is left after a dump");
 
-    /* By time: the first event after it is kept, and stops. */
+    /* By time: the first event after the deadline is kept and stops tracing. */
     const struct timespec pause = {0, 20000000};
     check(err_is_ok(trace_control(one, 0, 1)), "trace_control");
     expect_raw(one);
@@ -151,7 +151,7 @@ static void triggers(void)
     check(kept() == 1, "by time");
     trace_reset_all();
 
-    /* By count; a disabled subsystem starts nevertheless. */
+    /* By count. An event of a disabled subsystem still starts tracing. */
     check(err_is_ok(trace_set_subsys_enabled(TRACE_SUBSYS_XMPL, false)), "disabled");
     check(err_is_ok(trace_control_fixed_events_counter(one, 0, 0, 3)), "trace_control_fixed");
     expect(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_EV1, 1);
@@ -170,9 +170,9 @@ static void triggers(void)
     check(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
           "trace_conditional_termination ends the program after the events that were counted");
     trace_control(one, two, 0);
-    trace_conditional_termination(false); /* nothing is counted now: goes on */
+    trace_conditional_termination(false); /* no count was set: the program continues */
 
-    /* Flushed once a second without a call, however long it takes. */
+    /* Flushed once a second without a call, however long that takes. */
     check(err_is_ok(trace_set_all_subsys_enabled(true)), "enabled");
     trace_reset_all();
     trace_set_autoflush(true);
@@ -199,12 +199,12 @@ int main(int argc, char **argv)
     check(trace_set_subsys_enabled(TRACE_NUM_SUBSYSTEMS, true) == TRACE_ERR_NO_SUBSYS, "no such subsystem");
     check(trace_dump(text, 0, NULL) == 0 && trace_dump(text, 1, NULL) == 0, "no room for a dump");
 
-    /* From START to STOP of the example; of its own subsystem only those two. */
+    /* From START to STOP of the example, whose own subsystem has only those two. */
     check(err_is_ok(trace_control(TRACE_EVENT(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_START, 0),
                                   TRACE_EVENT(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_STOP, 0), 0)),
           "trace_control");
     expect(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_START, 0);
-    expect(TRACE_SUBSYS_XMPL, 77, 1); /* a number that the definitions do not have */
+    expect(TRACE_SUBSYS_XMPL, 77, 1); /* a number that is not in the definitions */
     check(err_is_ok(trace_set_subsys_enabled(TRACE_SUBSYS_XMPL, false)), "disabled");
     for (uintptr_t i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, dispatcher, (void *)i);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The half of <trace/trace.h> that is compiled once: triggers, what is kept, its text. */
+/* The part of <trace/trace.h> that is compiled once: triggers, kept events and their text form. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <trace/trace.h>
 
-/* Its numbers are nothing to the program. */
+/* This file uses none of the program's event numbers. */
 #undef LAT_LEGACY_NAMES
 #include "barrelfish_events.h"
 
@@ -21,15 +21,15 @@
 
 /* ---- the program's definitions -------------------------------------------------------------------- */
 
-/* Places of an event in the schema, by its numbers. The text of the schema is in the program and canonical: a
- * definition or event a line (spec/schema-language.md §9.1). */
+/* Position of each event in the schema, by its numbers. The text of the schema is in the program and in
+ * canonical form: one definition or event a line (spec/schema-language.md §9.1). */
 #ifndef EVENTS_MAX
 #define EVENTS_MAX 1024u
 #endif
 static struct {
     uint32_t numbers; /* subsystem << 16 | event */
     uint16_t index;   /* in the schema */
-    uint16_t is_u32;  /* one field of 32 bits: what trace_event can fill */
+    uint16_t is_u32;  /* one field of 32 bits: trace_event can fill no other */
 } events[EVENTS_MAX];
 static uint32_t event_count;
 /* First event of each subsystem, and whether the numbers of its events are positions. */
@@ -39,7 +39,7 @@ static struct {
 } subsystems[TRACE_NUM_SUBSYSTEMS];
 
 bool trace_subsys_is_enabled[TRACE_NUM_SUBSYSTEMS];
-static uint8_t definitions_are_read; /* by a constructor, or by trace_init before other cores record */
+static uint8_t definitions_are_read; /* set by a constructor, or by trace_init before other cores record */
 
 static const char *past_word(const char *at)
 {
@@ -81,7 +81,7 @@ static int begins(const char *at, const char *word)
             return 0;
     return 1;
 }
-/* Whether the fields are one integer of 32 bits; no fields are said for `arg: u32`. */
+/* Whether the fields are one integer of 32 bits. Canonical text omits `arg: u32`. */
 static int is_one_u32(const char *at)
 {
     if (*at != '(')
@@ -133,8 +133,8 @@ static void read_definitions(const char *text)
 #define DEFINITIONS (lat_schema_trace_defs.text)
 #endif
 
-/* Before the program's own constructors, and before the registration of schemas, which may forget the
-   text. */
+/* Runs before the program's own constructors, and before the registration of schemas, which may discard
+   the text. */
 static void set_up(void)
 {
     if (definitions_are_read)
@@ -151,7 +151,7 @@ static __attribute__((constructor(199))) void set_up_early(void)
 }
 #endif
 
-/* Place of the event in `events`, or -1. */
+/* Index of the event in `events`, or -1. */
 static int event_at(uint32_t subsystem, uint32_t event)
 {
     const uint32_t numbers = subsystem << 16 | event;
@@ -166,9 +166,9 @@ static int event_at(uint32_t subsystem, uint32_t event)
     return -1;
 }
 
-/* ---- what goes to a recorder ------------------------------------------------------------------------- */
+/* ---- events for a recorder --------------------------------------------------------------------------- */
 
-/* Changes a word if it is `from`. One core without an operating system may have no instruction for it. */
+/* Changes a word if it is `from`. A single core without an operating system may lack such an instruction. */
 static int change(uint32_t *word, uint32_t from, uint32_t to)
 {
 #if defined(LAT_SMALL) && LAT_PORT_CORES == 1
@@ -185,7 +185,7 @@ static int change(uint32_t *word, uint32_t from, uint32_t to)
 
 static struct application {
     uint64_t dcb;
-    char name[8]; /* not ended by NUL if all are used */
+    char name[8]; /* not NUL-terminated if all 8 are used */
     uint32_t is_used; /* pair B2: trace_new_application, readers */
 } applications[TRACE_MAX_APPLICATIONS];
 
@@ -208,8 +208,8 @@ static void copy_name(char *out, const struct application *application)
     out[length] = 0;
 }
 
-/* On which core the event is recorded is known a moment later only; a thread that moves in between is on
-   both. */
+/* The core of the record is known only after this; a thread that migrates in between appears on both
+   cores. */
 static void record_switch(uint32_t dcb)
 {
     char name[9] = "idle";
@@ -235,7 +235,7 @@ static void record_defined(uint32_t index, uint32_t argument)
 static void record(uint64_t raw)
 {
     const uint32_t subsystem = (uint32_t)(raw >> 48), event = (uint32_t)(raw >> 32) & 0xffffu;
-    /* The top byte before the subsystem: 0xEA00 is none. */
+    /* The top byte precedes the subsystem; 0xEA00 is no subsystem. */
     if (raw >> 56 == RAW_SEND) {
         lat_ump_send(raw & RAW_CHANNEL);
         return;
@@ -259,13 +259,13 @@ static void record(uint64_t raw)
 /* ---- triggers ------------------------------------------------------------------------------------------ */
 
 enum {
-    NEVER_CONTROLLED, /* nothing is kept, all is recorded */
+    NEVER_CONTROLLED, /* no event is kept, all are recorded */
     ARMED,
     STARTING, /* one thread has seen the trigger */
     RUNNING,
     STOPPED
 };
-/* `state` is written last and read first: pair B3, trace_control and the events. */
+/* `state` is written last and read first: pair B3, between trace_control and the events. */
 static struct {
     uint32_t state;
     uint32_t is_disabled;
@@ -280,7 +280,7 @@ static struct {
 } control = {.stop_time = UINT64_MAX};
 uint8_t trace_is_watching;
 
-/* @return the count with this event. */
+/* @return the count including this event. */
 static size_t count_event(void)
 {
 #if defined(LAT_SMALL) && LAT_PORT_CORES == 1
@@ -389,7 +389,7 @@ errval_t trace_wait(void)
         uint32_t core;
         if (state == NEVER_CONTROLLED || state == STOPPED)
             return SYS_ERR_OK;
-        /* In the original only an event notices that the time is over. */
+        /* In the original, only an event notices that the deadline has passed. */
         if (state == RUNNING && local_now(&core) > control.stop_time)
             stop(0);
 #ifndef LAT_SMALL
@@ -465,7 +465,7 @@ errval_t trace_new_application(const char *name, uintptr_t dcb)
         struct application *application = &applications[i];
         if (application->is_used == 1 && application->dcb != dcb)
             continue;
-        /* 2: being written. Two threads that add at once get two places. */
+        /* 2 means being written. Two threads that add at the same time get two entries. */
         if (application->is_used != 1 && !change(&application->is_used, 0, 2))
             continue;
         application->dcb = dcb;
@@ -521,7 +521,8 @@ static size_t core_count(uint32_t core)
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A thread runs on many cores: what the rings have is sorted by core and time first. Under `dumping`. */
+/* A thread runs on many cores, so the content of the rings is first sorted by core and time. Under
+   `dumping`. */
 #define CORES 256u
 static pthread_mutex_t dumping = PTHREAD_MUTEX_INITIALIZER;
 static struct local_event *kept;
@@ -629,7 +630,7 @@ void trace_reset_buffer(void)
 /* ---- the text
    ------------------------------------------------------------------------------------------------ */
 
-/* Lines go into the buffer whole or not at all; one byte is left for the NUL. */
+/* A line that does not fit is left out of the buffer as a whole; one byte is reserved for the NUL. */
 struct text {
     char *buffer;
     size_t bytes, used;
@@ -715,7 +716,7 @@ static int put_core(struct text *text, uint32_t core)
     return 1;
 }
 
-/* @return whether all of the core was written. */
+/* @return whether all events of the core were written. */
 static int put_events(struct text *text, uint32_t core, int *count)
 {
     const struct local_event *event;
@@ -782,7 +783,7 @@ size_t trace_dump(char *buffer, size_t bytes, int *number_of_events)
 
 void (*trace_flush_output)(const char *text, size_t bytes);
 
-/* On the stack of the caller: the lines of 16 applications take 800. */
+/* On the stack of the caller: the lines of 16 applications take 800 bytes. */
 #define FLUSH_BYTES 2048u
 
 void trace_flush(struct event_closure callback)
@@ -823,10 +824,10 @@ static void write_to_stdout(const char *text, size_t bytes)
 }
 void (*trace_flush_output)(const char *text, size_t bytes) = write_to_stdout;
 
-/* As much as Barrelfish's console dump takes at a time. */
+/* The size of a dump to Barrelfish's console. */
 #define FLUSH_BYTES (2u << 20)
 
-/* @param empty whether a dump without events is written too. */
+/* @param empty whether to write a dump without events too. */
 static void flush(int empty)
 {
     static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
@@ -865,7 +866,7 @@ static void *autoflush(void *argument)
     return NULL;
 }
 
-/* A child of a fork has no such thread. */
+/* The child of a fork does not inherit this thread. */
 static void autoflush_begin(void)
 {
     pthread_t thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An image without an operating system that uses the interfaces of Composite, Barrelfish and seL4: what
- * it records lies in the small area, what it keeps itself comes out on the serial line:
+ * An image without an operating system that uses the interfaces of Composite, Barrelfish and seL4. Its
+ * records are in the small area; the events that it keeps itself are printed on the serial line:
  *
  *   E NAME VALUES   an event that is in the area
  *   C LINE          a line of Composite's CSV
@@ -43,7 +43,7 @@ static void said(const char *name, uint64_t value)
     board_put('\n');
 }
 
-/* What compilers call in any freestanding program [C11 §4.6, GCC's manual]. */
+/* Functions that compilers call in any freestanding program [C11 §4.6, GCC's manual]. */
 void *memset(void *to, int value, size_t bytes);
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *memset(void *to, int value, size_t bytes)
@@ -98,7 +98,7 @@ static void barrelfish(void)
     check(trace_control(TRACE_EVENT(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_START, 0),
                         TRACE_EVENT(TRACE_SUBSYS_XMPL, TRACE_EVENT_XMPL_STOP, 0), 0) == SYS_ERR_OK,
           "barrelfish: trace_control");
-    TRACE(XMPL, EV1, 1); /* not yet */
+    TRACE(XMPL, EV1, 1); /* before the start trigger */
     TRACE(XMPL, START, 0);
     said("START", 0);
     TRACE(KERNEL, CSWITCH, 0x1000);
@@ -113,7 +113,7 @@ static void barrelfish(void)
     said("RECEIVE", 0x123000);
     TRACE(XMPL, STOP, 0);
     said("STOP", 0);
-    TRACE(XMPL, EV1, 1); /* no longer */
+    TRACE(XMPL, EV1, 1); /* after the stop trigger */
     check(trace_wait() == SYS_ERR_OK && trace_get_event_count(0) == ROUNDS + 5, "barrelfish: kept");
     trace_flush(NOP_CONT);
     check(trace_get_event_count(0) == 0 && trace_dropped() == 0, "barrelfish: flushed");

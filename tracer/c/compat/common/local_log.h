@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Events that a program keeps to read them back itself: what DEQUEUE_TRACE, trace_dump and
- * seL4_BenchmarkFinalizeLog of the original systems need. Beside it each event goes to the rings of the
- * tracer, for `lat record`; neither knows of the other.
+ * Events that a program keeps to read back itself, as DEQUEUE_TRACE, trace_dump and
+ * seL4_BenchmarkFinalizeLog of the original systems do. Independently of this, each event also goes to the
+ * rings of the tracer, for `lat record`.
  *
- * Each writer has a ring of its own: a thread on Linux, a core with LAT_SMALL. So writers share no cache
- * line, and a ring that is full drops the newest event and counts it. A thread that ends leaves its ring
- * to the next one, or to readers if it is more than half full.
+ * Each writer has a ring of its own: each thread on Linux, each core with LAT_SMALL. So writers share no
+ * cache line. A full ring drops the newest event and counts it. The ring of a thread that ends is reused by
+ * the next thread if it is at most half full, and otherwise remains for readers.
  *
- * Included by one C file of each interface, which defines ahead of it
- *   LOCAL_LOG_WORDS   most words of an event
+ * Included by one C file of each interface, which first defines
+ *   LOCAL_LOG_WORDS   maximum number of words of an event
  *   LOCAL_LOG_SLOTS   events that a ring holds, a power of two
  *
- * Context of local_log_put: any thread, any signal handler or interrupt; the first event of a thread maps its
- * ring, and should not be in a handler. Readers: any thread, no signal handler; they wait for each other,
+ * Context of local_log_put: any thread, any signal handler or interrupt. The first event of a thread maps its
+ * ring, and should not be in a handler. Readers: any thread, no signal handler. Readers wait for each other,
  * never for writers.
  */
 #ifndef LOCAL_LOG_H
@@ -42,28 +42,28 @@ struct local_event {
     uint64_t words[LOCAL_LOG_WORDS];
 };
 
-/* Counts of events: of the size that a processor stores at once. */
+/* Counts of events, in a type that the processor stores with one instruction. */
 typedef uintptr_t local_position;
 
 struct local_slot {
-    local_position committed; /* position + 1 once it is whole; pair L1: local_log_put, local_ring_head */
+    local_position committed; /* position + 1 once complete; pair L1: local_log_put, local_ring_head */
     struct local_event event;
 };
 
-/* A signal handler or an interrupt may come in at any point of a put: a slot is claimed by one
- * compare-exchange, and whole when `committed` says so. */
+/* A signal handler or an interrupt may occur at any point of a put: a slot is claimed by one
+ * compare-exchange, and is complete once `committed` is its position + 1. */
 struct local_ring {
-    local_position claimed; /* next position; only of the writer */
+    local_position claimed; /* next position; accessed by the writer only */
     local_position dropped; /* likewise */
     uint64_t reserved[6];
-    local_position taken; /* by readers; pair L2: local_ring_take, local_log_put */
+    local_position taken; /* written by readers; pair L2: local_ring_take, local_log_put */
     struct local_ring *next;
     uint32_t in_use;  /* pair L3: a thread that ends, local_ring_find */
     struct local_slot slots[LOCAL_LOG_SLOTS];
 };
 _Static_assert((LOCAL_LOG_SLOTS & (LOCAL_LOG_SLOTS - 1u)) == 0u, "a power of two");
 
-/* ---- where a writer is ------------------------------------------------------------------------- */
+/* ---- the writer's context ---------------------------------------------------------------------- */
 
 #ifdef LAT_SMALL
 
@@ -94,7 +94,7 @@ static inline uint32_t local_thread(void)
 {
     return (uint32_t)lat_port_context();
 }
-/* Interrupts of this core stay out for the length of an event: no compare-exchange is needed. */
+/* Masks the interrupts of this core for the length of an event, so no compare-exchange is needed. */
 static inline local_guard local_guard_begin(void)
 {
     return lat_port_mask();
@@ -113,7 +113,7 @@ static inline struct local_ring *local_ring_after(const struct local_ring *ring)
     ring = ring == NULL ? local_rings : ring + 1;
     return ring == local_rings + LAT_PORT_CORES ? NULL : (struct local_ring *)(uintptr_t)ring;
 }
-/* One reader at a time; with one core that is up to the program. */
+/* Only one reader at a time is allowed; on a single core the program ensures this. */
 static inline void local_read_begin(void)
 {
 #if LAT_PORT_CORES > 1
@@ -153,8 +153,8 @@ static __attribute__((constructor(201))) void local_set_up(void)
     pthread_atfork(NULL, NULL, local_child_begins);
 }
 
-/* A ring that no thread has any more and that is no more than half full, so that what one thread has left
- * does not cost the next one its events; or a new one; NULL without memory. */
+/* Returns a ring whose thread has ended and that is at most half full, so that leftover events of one thread
+ * do not cost the next one its own; or else a new ring; NULL without memory. */
 static struct local_ring *local_ring_find(void)
 {
     const int saved_errno = errno;
@@ -191,8 +191,9 @@ static inline struct local_ring *local_ring_mine(void)
     struct local_ring *ring = local_ring_of_thread;
     return LAT_I_LIKELY(ring != NULL) ? ring : local_ring_find();
 }
-/* The C library keeps the number of the processor in memory of the thread, where the kernel writes it
- * [include/uapi/linux/rseq.h, cpu_id, at 4]: a load, where rdtscp would wait for all that is under way. */
+/* The C library exposes the CPU number in thread-local memory that the kernel writes
+ * [include/uapi/linux/rseq.h, cpu_id, at 4]. This is a load; rdtscp would wait for all preceding
+ * instructions. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 static inline uint64_t local_now(uint32_t *core)
@@ -223,8 +224,8 @@ static inline void local_guard_end(local_guard before)
 {
     (void)before;
 }
-/* Only this thread and its signal handlers write the word, on whatever processor: one instruction is enough
- * on x86, without the lock that costs as much as the rest of an event. */
+/* Only this thread and its signal handlers write the word, on any CPU, so on x86 one instruction is enough,
+ * without the lock prefix, which costs as much as the rest of an event. */
 static inline int local_claim(local_position *claimed, local_position *position)
 {
 #if defined(__x86_64__)
@@ -257,7 +258,7 @@ static inline void local_read_end(void)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-/** Keeps an event of now. @return 0 if it was dropped, which is counted. */
+/** Keeps an event with the current time. @return 0 if it was dropped, which is counted. */
 static inline int local_log_put(const uint64_t *words, uint32_t count, uint64_t *time)
 {
     const local_guard guard = local_guard_begin();
@@ -272,10 +273,10 @@ static inline int local_log_put(const uint64_t *words, uint32_t count, uint64_t 
     }
     position = *(volatile local_position *)&ring->claimed;
     do {
-        /* Acquire: what a reader copied is copied before the slot is written again. Pair L2. */
+        /* Acquire: a reader's copy of the slot is complete before the slot is written again. Pair L2. */
         if (LAT_I_UNLIKELY(position - __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) >=
                            LOCAL_LOG_SLOTS)) {
-            /* A handler in between may lose a count of one; the event counts as dropped either way. */
+            /* A handler in between may lose one increment; the event counts as dropped either way. */
             ring->dropped++;
             local_guard_end(guard);
             return 0;
@@ -296,7 +297,7 @@ static inline int local_log_put(const uint64_t *words, uint32_t count, uint64_t 
 
 #define LOCAL_ANY_CORE UINT32_MAX
 
-/* The oldest event of a ring; NULL if there is none that is whole. Context: between local_read_begin and
+/* The oldest event of a ring; NULL if none is complete. Context: between local_read_begin and
    _end. */
 static inline const struct local_event *local_ring_head(const struct local_ring *ring)
 {
@@ -306,7 +307,7 @@ static inline const struct local_event *local_ring_head(const struct local_ring 
                : NULL;
 }
 
-/** Copies the oldest event of all rings and takes it out. @return 0 if there is none. */
+/** Copies the oldest event of all rings and, if `take`, removes it. @return 0 if there is none. */
 static inline int local_log_read(struct local_event *event, int take)
 {
     struct local_ring *oldest = NULL;
@@ -328,7 +329,7 @@ static inline int local_log_read(struct local_event *event, int take)
     return found != NULL;
 }
 
-/** Events dropped by all rings, since they were made. */
+/** Events dropped by all rings since they were made. */
 static inline uint64_t local_log_dropped(void)
 {
     uint64_t dropped = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The half of <composite_trace.h> that is compiled once: what is kept in the program, and its CSV. */
+/* The part of <composite_trace.h> that is compiled once: the events kept in the program, and their CSV. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -104,7 +104,7 @@ static void put_number(struct line *line, uint64_t number)
         put(line, digits[--count]);
 }
 
-/* A format may hold commas and quotes: quoted as RFC 4180 has it. */
+/* A format may contain commas and quotes, so it is quoted as RFC 4180 specifies. */
 static void put_quoted(struct line *line, const char *text)
 {
     put(line, '"');
@@ -144,7 +144,7 @@ uint32_t composite_trace_line(const struct trace_event *event, bool with_format,
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Four numbers of at most 20 digits, the arguments likewise, separators. */
+/* Four numbers of at most 20 digits, as many arguments as NARGS, and separators. */
 #define NUMBERS_BYTES ((4u + NARGS) * 22u)
 
 long composite_trace_output(const char *path, const char *mode)

@@ -7,10 +7,10 @@
  *     ENQUEUE_TRACE("page %lu into frame %lu", 2, args);
  *     OUTPUT_TRACE("trace.csv");
  *
- * An event goes two ways. Into a ring of this thread, which DEQUEUE_TRACE, PEEK_TRACE, OUTPUT_TRACE and
- * APPEND_TRACE read; that begins with TRACE_INIT(). And to `lat record`, if it records, which needs
- * nothing else. Nothing is formatted in the program: both keep the words, and the text is made by a
- * reader.
+ * An event is stored twice. From TRACE_INIT() on it goes into a ring of this thread, which DEQUEUE_TRACE,
+ * PEEK_TRACE, OUTPUT_TRACE and APPEND_TRACE read. It also goes to `lat record` while that records, which
+ * needs no preparation. The program formats nothing: both store the words, and a reader makes the
+ * text.
  *
  * Compile composite_trace.c with the program, and link the tracer. What differs from the original: README.md.
  */
@@ -30,7 +30,7 @@
 #error "composite_trace.h is for C, as its original: in C++ use LAT_LOG of <lat/log.h>"
 #endif
 
-/** Most arguments of an event; the same in all files of a program. */
+/** Maximum number of arguments of an event; must be the same in all files of a program. */
 #ifndef NARGS
 #define NARGS 10
 #endif
@@ -46,41 +46,42 @@ struct trace_event {
     int nargs;
 };
 
-/** Begins to keep events in the program. Before it ENQUEUE_TRACE returns false. */
+/** Starts keeping events in the program. Before this call ENQUEUE_TRACE returns false. */
 #define TRACE_INIT() composite_trace_init()
 
 /**
  * Records an event: `format` a string literal, `nargs` words of `args`. Evaluates each once.
  * @return whether it was kept in the program: false before TRACE_INIT, if nargs is not 0 to NARGS, and if the
- * ring of this thread is full, which is counted. What goes to a recorder does not depend on it.
+ * ring of this thread is full, which is counted. Recording by a recorder does not depend on this.
  */
 #define ENQUEUE_TRACE(format, nargs, args) COMPOSITE_ENQUEUE(format, nargs, args)
 
-/** The oldest event, taken out; NULL if there is none. Valid until this thread dequeues or peeks again. */
+/** Removes and returns the oldest event; NULL if there is none. Valid until this thread dequeues or peeks
+    again. */
 #define DEQUEUE_TRACE() composite_trace_next(true)
-/** The same without taking it out; the original has no such call. */
+/** Like DEQUEUE_TRACE, but leaves the event in the ring; the original has no such call. */
 #define PEEK_TRACE() composite_trace_next(false)
 
-/** Takes out all events and writes them as lines of CSV; `file` is a path. @return how many, or -1 and
-   errno. */
+/** Removes all events and writes them as lines of CSV; `file` is a path. @return their number, or -1 and
+    errno. */
 #define OUTPUT_TRACE(file) composite_trace_output((file), "w")
 #define APPEND_TRACE(file) composite_trace_output((file), "a")
 
-/** Whether OUTPUT_TRACE and APPEND_TRACE write a line of names first (into an empty file), and the format,
- * quoted, as the last column. 0 at first: the columns of the original. */
+/** Whether OUTPUT_TRACE and APPEND_TRACE write a header line first (into an empty file), and the format,
+ * quoted, as the last column. Default 0: the columns of the original. */
 extern int composite_trace_with_formats;
 
-/** Events that were dropped because the ring of their thread was full; the original counts none. */
+/** Events dropped because the ring of their thread was full; the original does not count them. */
 uint64_t composite_trace_dropped(void);
 
 void composite_trace_init(void);
 bool composite_trace_keep(const char *format, int nargs, const unsigned long *args);
 const struct trace_event *composite_trace_next(bool take);
-/** Writes an event as a line of CSV into `line`. @return its length, or 0 if `bytes` are too few. */
+/** Writes an event as a line of CSV into `line`. @return its length, or 0 if `bytes` is too small. */
 uint32_t composite_trace_line(const struct trace_event *event, bool with_format, char *line, uint32_t bytes);
 long composite_trace_output(const char *file, const char *mode);
 
-/** An event of composite.pleco, with its format as text. */
+/** Records an event of composite.pleco, with its format as text. */
 void composite_trace_record_any(const char *format, int nargs, const unsigned long *args);
 
 #ifdef LAT_SMALL
@@ -95,18 +96,18 @@ void composite_trace_record_any(const char *format, int nargs, const unsigned lo
 
 #else
 
-/* Types of `count` words: LAT_I_LOG_I64 is 8, four bits each, eight of them in a word. Signed, so that %d
-   shows negative words as such; %u, %x and their like show all 64 bits of either. */
+/* Types of `count` words: LAT_I_LOG_I64 is 8, four bits each, eight of them in a word. They are signed, so
+   that %d shows negative words; %u, %x and similar conversions show all 64 bits of either. */
 _Static_assert(LAT_I_LOG_I64 == 8, "as in COMPOSITE_TYPES");
 #define COMPOSITE_TYPES(count)                                                                  \
     (0x88888888u & ((count) >= 8 ? 0xffffffffu : (1u << (((count) & 7) * 4)) - 1u))
-/* A count that the compiler knows, else -1. */
+/* The count if it is a compile-time constant, else -1. */
 #define COMPOSITE_COUNT(nargs)                                                                  \
     __builtin_choose_expr(__builtin_constant_p(nargs), (nargs), -1)
 #define COMPOSITE_PLACE_COUNT(nargs)                                                            \
     (COMPOSITE_COUNT(nargs) < 0 || COMPOSITE_COUNT(nargs) > NARGS ? 0 : COMPOSITE_COUNT(nargs))
 
-/* All words of `a` as one record. `count` is a constant: one case is left of the switch. */
+/* Writes all words of `a` as one record. `count` is a constant, so one case of the switch remains. */
 static LAT_INLINE void composite_trace_emit(const struct lat_i_format *place, unsigned on, int count,
                                             const unsigned long *a)
 {

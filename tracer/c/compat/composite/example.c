@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A program as a user of Composite's tracer writes it: four threads that enqueue with 0 to 10 arguments,
+ * A program that uses Composite's tracer as a user would: four threads that enqueue with 0 to 10 arguments,
  * and a reader that dequeues, peeks, outputs and appends.
  *
  *     example FIRST.csv BOTH.csv WITH-FORMATS.csv
  *
- * Prints each event as printf formats it, `E THREAD TEXT`, and what a check found wrong, on lines that begin
+ * Prints each event as printf formats it, `E THREAD TEXT`. Failed checks are printed on lines that begin
  * with `wrong`.
  */
 #ifndef _GNU_SOURCE
@@ -31,7 +31,7 @@ static void check(int holds, const char *what)
     }
 }
 
-/* The event, and what printf makes of it. */
+/* Records the event and prints it formatted by printf. */
 #define BOTH(format, nargs, ...)                                                                \
     do {                                                                                        \
         check(ENQUEUE_TRACE(format, nargs, args), "an event was dropped: " format);             \
@@ -46,7 +46,7 @@ static void *writer(void *argument)
     const unsigned long me = (unsigned long)(uintptr_t)argument;
     for (unsigned long round = 0; round < ROUNDS; round++) {
         unsigned long args[NARGS] = {me, round, (unsigned long)-(long)round, round << 40, 1, 2, 3, 4, 5, 6};
-        BOTH("nothing at all%s", 0, "%s"); /* a conversion without an argument stays as it is */
+        BOTH("nothing at all%s", 0, "%s"); /* a conversion without an argument is kept unchanged */
         BOTH("writer %lu", 1, args[0]);
         BOTH("a, comma and \"quotes\": %lu of 100%%", 1, args[0]);
         BOTH("writer %lu, round %4lu, %ld and %#lx", 4, args[0], args[1], (long)args[2], args[3]);
@@ -54,7 +54,7 @@ static void *writer(void *argument)
              args[5], args[6], args[7]);
         BOTH("%lu %lu %ld %lu %lu %lu %lu %lu %lu %lu", 10, args[0], args[1], (long)args[2], args[3],
              args[4], args[5], args[6], args[7], args[8], args[9]);
-        const int count = (int)(round % 4); /* a count that the compiler does not know */
+        const int count = (int)(round % 4); /* not a compile-time constant */
         check(ENQUEUE_TRACE("any count", count, args), "an event was dropped");
     }
     return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A ring that is full, in signal handlers as well, and threads that come and go: with LOCAL_LOG_SLOTS=64.
- * Silent if all is well.
+ * A full ring, also in signal handlers, and many short-lived threads: with LOCAL_LOG_SLOTS=64.
+ * Prints nothing on success.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -64,7 +64,7 @@ int main(void)
     pthread_t thread;
     TRACE_INIT();
 
-    /* Full: the newest are dropped and counted. */
+    /* Full: the newest events are dropped and counted. */
     for (unsigned long i = 0; i < 100; i++) {
         args[0] = i;
         CHECK(ENQUEUE_TRACE("fill %lu", 1, args) == (i < SLOTS));
@@ -76,7 +76,8 @@ int main(void)
     }
     CHECK(DEQUEUE_TRACE() == NULL);
 
-    /* A signal handler comes in at any instruction of the thread's events: each is whole and in order. */
+    /* A signal handler runs at any instruction of the thread's events: each event is complete and in
+     * order. */
     const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
     signal(SIGALRM, on_alarm);
     setitimer(ITIMER_REAL, &often, NULL);
@@ -98,7 +99,7 @@ int main(void)
         CHECK(event->args[1] == (event->args[0] == 0 ? seen++ : seen_in_handler++));
     CHECK(seen == mine && seen_in_handler == in_handler);
 
-    /* 1,000 threads one after the other leave their ring to the next: 16 events of each fit into it. */
+    /* 1,000 threads, one after the other, pass on their ring: 16 events of each fit into it. */
     for (uintptr_t i = 0; i < 1000; i++) {
         CHECK(pthread_create(&thread, NULL, one_event, (void *)i) == 0 && pthread_join(thread, NULL) == 0);
         if (i % 16 == 15)
@@ -110,8 +111,8 @@ int main(void)
     while (DEQUEUE_TRACE() != NULL) {
     }
 
-    /* A reader beside three writers: what it gets is whole, in the order of each writer, and all that was
-       kept. */
+    /* A reader concurrent with three writers: it gets only complete events, all that were kept, in the order
+       of each writer. */
     pthread_t threads[CONSUMED_WRITERS];
     unsigned long next[CONSUMED_WRITERS] = {0};
     for (uintptr_t i = 0; i < CONSUMED_WRITERS; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Trace points as a Genode component has them: a client that calls a server, signals, checkpoints of all
- * types, durations, packets, texts; and a native policy that is loaded while it runs.
+ * Trace points as a Genode component uses them: a client that calls a server, signals, checkpoints of all
+ * types, durations, packets, texts; and a native policy that is loaded while the program runs.
  *
  *     example POLICY.so NO-POLICY.so
  *
- * Prints each event that must be recorded, as a line of JSON, and what a check found wrong, on lines that
+ * Prints each event that must be recorded, as a line of JSON. Failed checks are printed on lines that
  * begin with `wrong`.
  */
 #include <base/log.h>
@@ -61,7 +61,7 @@ static constexpr unsigned ROUNDS = 100;
 static std::atomic<unsigned> asked, answered;
 static bool has_policy;
 
-/* What the policy makes of a name. */
+/* Prints what the policy records for a name. */
 static void said_policy(char const *point, char const *name)
 {
     if (!has_policy)
@@ -102,7 +102,7 @@ static void function(unsigned i)
     GENODE_TRACE_DURATION(i)
     said_duration("checkpoint:START", i, __PRETTY_FUNCTION__);
     GENODE_TRACE_TSC_NAMED(50, "function");
-    GENODE_LOG_TSC(1000000); /* too rare to be seen: it compiles, and several may be in one scope */
+    GENODE_LOG_TSC(1000000); /* never reports here; tests that several compile in one scope */
 }
 
 static void client()
@@ -130,7 +130,7 @@ static void client()
         GENODE_TRACE_CHECKPOINT_NAMED(i % 32, "submit queue");
         said_checkpoint("checkpoint:LEVEL", i % 32, nullptr, "submit queue");
         function(i);
-        if (i % 50 == 0) /* the probe was made last, so it ends first */
+        if (i % 50 == 0) /* the probe was constructed last, so it ends first */
             said("output:trace", "\"text\":\"TSC\"");
         said_duration("checkpoint:END", i, "void function(unsigned int)");
         {
@@ -168,7 +168,7 @@ static void both()
     second.join();
 }
 
-/* A policy comes and goes while threads are in it. */
+/* A policy is loaded and unloaded while threads execute it. */
 static void load_and_unload(char const *path)
 {
     std::atomic<bool> stop{false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The half of <base/trace/events.h> that is compiled once: native policies, packets. */
+/* The part of <base/trace/events.h> that is compiled once: native policies, packets. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -36,15 +36,15 @@ static void child_begins()
 
 /* ---- policies --------------------------------------------------------------------------------- */
 
-/* Room for a record, on the stack of the thread that is traced. */
+/* Maximum size of a record, on the stack of the traced thread. */
 static constexpr size_t MOST_BYTES = 4096;
 
 bool _has_policy;
-/* A thread that enters says so, and then reads which policy there is; unloading takes it away, and
- * then waits until no thread is inside: pair P2, both in sequentially consistent order. */
+/* A thread increments `inside` and then reads `module`; unloading clears `module` and then waits until
+ * `inside` is 0: pair P2, both in sequentially consistent order. */
 static Policy_module *module;
 static uint32_t inside;
-static std::mutex loading; /* of all below */
+static std::mutex loading; /* protects all below */
 static void *library;
 static char why[512];
 
@@ -113,8 +113,8 @@ char const *load_policy(char const *path)
     return nullptr;
 }
 
-/* A policy for programs that load none themselves. Their user names it, not the file system: a program
-   with other rights than its user does not look. */
+/* Loads a policy for programs that load none themselves. The user names it in the environment, so a program
+   that runs with other rights than its user ignores it. */
 static __attribute__((constructor(202))) void begin()
 {
     pthread_atfork(nullptr, nullptr, child_begins);

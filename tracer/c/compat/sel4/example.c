@@ -5,8 +5,8 @@
  *
  *     example LOG JSON
  *
- * Prints each entry that must be in the log, `T THREAD ID CYCLES`, and what a check found wrong, on lines
- * that begin with `wrong`. The raw log and the utilisation of all threads go to the files.
+ * Prints each entry that must be in the log, `T THREAD ID CYCLES`. Failed checks are printed on lines
+ * that begin with `wrong`. The raw log and the utilisation of all threads are written to the files.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -43,7 +43,7 @@ static void f(void)
         sum += i;
 }
 
-/* What each thread logs: by number, in order. */
+/* The tracepoints of each thread, in the order of their numbers. */
 static void path(int c)
 {
     /* f and g, only when the condition is true */
@@ -53,7 +53,7 @@ static void path(int c)
         f();
         TRACE_POINT_STOP(0);
     }
-    /* the same from the other side */
+    /* likewise, with the START inside the condition */
     if (c) {
         f();
         TRACE_POINT_START(1);
@@ -82,7 +82,7 @@ static void path(int c)
     f();
     TRACE_POINT_STOP(7);
 }
-/* Of 50 rounds, in 25 the condition is true. 8, 9: see main. */
+/* The condition is true in 25 of 50 rounds. For 8 and 9 see main. */
 static const unsigned expected[] = {25, 25, 25, 25, 50, 50, 50, 50};
 
 static void *thread(void *argument)
@@ -91,7 +91,7 @@ static void *thread(void *argument)
     for (unsigned i = 0; i < ROUNDS; i++)
         path(i % 2 != 0);
     TRACE_POINT_STOP(CONFIG_MAX_NUM_TRACE_POINTS - 1); /* never started */
-    TRACE_POINT_START(CONFIG_MAX_NUM_TRACE_POINTS);    /* not there */
+    TRACE_POINT_START(CONFIG_MAX_NUM_TRACE_POINTS);    /* out of range */
     TRACE_POINT_STOP(CONFIG_MAX_NUM_TRACE_POINTS);
     return NULL;
 }
@@ -106,7 +106,7 @@ static void tracepoints(const char *log)
     seL4_Word count;
     check(kernel_logging_set_log_buffer(1) == seL4_InvalidArgument, "a buffer that is not aligned");
     check(kernel_logging_set_log_buffer((seL4_CPtr)frame) == seL4_NoError, "a log buffer");
-    TRACE_POINT_START(0); /* before the log is reset: not in it */
+    TRACE_POINT_START(0); /* before the log is reset: not logged */
     TRACE_POINT_STOP(0);
     kernel_logging_reset_log();
     for (unsigned i = 0; i < 2; i++)
@@ -115,7 +115,7 @@ static void tracepoints(const char *log)
         pthread_join(threads[i], NULL);
     count = seL4_BenchmarkFinalizeLog();
     check(count == 600, "how many entries are in the log");
-    TRACE_POINT_START(0); /* after it was finalized: not read */
+    TRACE_POINT_START(0); /* after the log is finalized: not read */
     TRACE_POINT_STOP(0);
     check(kernel_logging_sync_log(entries, 10) == 10, "ten entries");
     check(kernel_logging_sync_log(entries, KERNEL_MAX_NUM_LOG_ENTRIES) == 600, "all entries");
@@ -133,7 +133,7 @@ static void tracepoints(const char *log)
     /* Sorted, grouped, separated. */
     unsigned sizes[9], offsets[9];
     for (seL4_Word i = 0; i < 600; i++)
-        kernel_logging_entry_set_data(&frame[i], i); /* so that the order shows */
+        kernel_logging_entry_set_data(&frame[i], i); /* so that the order can be checked */
     logging_stable_sort_log(frame, 600);
     logging_group_log_by_key(frame, 600, sizes, offsets, 9);
     for (unsigned key = 0; key < 9; key++) {
@@ -151,7 +151,7 @@ static void tracepoints(const char *log)
         check(buffers[i].length == 2 * expected[i] && !buffers[i].full, "separated");
         free(buffers[i].buffer);
     }
-    /* The outer pair holds what the inner one costs, and more. */
+    /* The duration of the outer pair includes the cost of the inner one. */
     for (unsigned i = 0; i + 1 < 600; i++)
         if (timed[i].entry.id == 5 && timed[i + 1].entry.id == 4 && timed[i].thread == timed[i + 1].thread)
             check(timed[i].entry.duration <= timed[i + 1].entry.duration, "nested pairs");
@@ -191,13 +191,13 @@ static void utilisation(const char *json)
     seL4_BenchmarkGetThreadUtilisation(seL4_CapInitThreadTCB);
     const uint64_t total = words[BENCHMARK_TOTAL_UTILISATION], mine = words[BENCHMARK_TCB_UTILISATION];
     check(total >= end - begin && total <= after - before, "overall utilisation");
-    /* Main waited, the other thread had 60 ms and ended. */
+    /* The main thread waited; the other thread ran for 60 ms and ended. */
     check(mine < total / 2, "a thread that waits");
     check(words[BENCHMARK_TOTAL_NUMBER_SCHEDULES] >= 20, "how often threads were switched to");
     printf("U %llu %llu %llu\n", (unsigned long long)mine, (unsigned long long)total,
            (unsigned long long)words[BENCHMARK_TCB_NUMBER_SCHEDULES]);
     fflush(stdout);
-    /* All threads, where seL4's tools look for it: standard output. */
+    /* All threads, on standard output, where seL4's tools read it. */
     const int out = dup(1);
     check(freopen(json, "w", stdout) != NULL, "the file for the JSON");
     seL4_BenchmarkDumpAllThreadsUtilisation();
@@ -232,7 +232,7 @@ static void counters(void)
         check(values[4] > 1000, "instructions of a loop of 1,000");
     printf("N %lu %s\n", count, sel4bench_counters_error());
 
-    /* Page faults are counted by Linux itself, exactly: one for each page touched first. */
+    /* Page faults are counted exactly, by Linux itself: one for each page touched first. */
     const long page = sysconf(_SC_PAGESIZE);
     volatile char *const pages = (volatile char *)aligned_alloc((size_t)page, 64 * (size_t)page);
     counter_bitfield_t mask = sel4bench_enable_counters(1, faults, 0, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* seL4's tracepoints and their log; on Linux utilisation as well. */
+/* seL4's tracepoints and their log; on Linux also utilisation. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,7 +15,7 @@
 #ifdef LAT_SMALL
 #define LOCAL_LOG_SLOTS 64u
 #else
-#define LOCAL_LOG_SLOTS 65536u /* seL4_LogBufferSize / 16: what seL4's buffer holds, for each thread */
+#define LOCAL_LOG_SLOTS 65536u /* seL4_LogBufferSize / 16: the capacity of seL4's buffer, for each thread */
 #endif
 #endif
 #include "../common/local_log.h"
@@ -52,7 +52,7 @@ static void set_entry(kernel_timed_log_entry_t *entry, const struct local_event 
 
 #ifdef LAT_SMALL
 
-/* ---- without an operating system: the log is read where it is -------------------------------------- */
+/* ---- without an operating system: the log is read in place ----------------------------------------- */
 
 seL4_Error seL4_BenchmarkResetLog(void)
 {
@@ -101,14 +101,14 @@ unsigned int kernel_logging_sync_log(kernel_log_entry_t log[], unsigned int n)
 
 /* ---- the log --------------------------------------------------------------------------------------- */
 
-/* What was logged when it was last finalized, in the order of time. Under `log_lock`, as all below. */
+/* The log when it was last finalized, in the order of time. Under `log_lock`, as all below. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static kernel_timed_log_entry_t *logged;
 static size_t logged_count, logged_room;
 static uint64_t dropped_before; /* at the last reset */
 static seL4_Word log_buffer;
 
-/* Takes the rings' events; those for which there is no memory are dropped, and counted. */
+/* Takes the events out of the rings; those for which there is no memory are dropped and counted. */
 static uint64_t collect(void)
 {
     struct local_event event;
@@ -162,15 +162,15 @@ unsigned int kernel_logging_sync_log(kernel_log_entry_t log[], unsigned int n)
 
 /* ---- utilisation ----------------------------------------------------------------------------------- */
 
-/* Nanoseconds of the kernel to ticks of the counter, by what both measured between reset and finalize. */
+/* The tracking interval; `ticks` also scales the kernel's nanoseconds to ticks of the counter. */
 static struct {
     uint64_t ticks;
-    uint64_t idle[2]; /* jiffies of the processor on which it was reset, then since */
+    uint64_t idle[2]; /* jiffies of the processor of the reset: at the reset, then since */
     uint32_t core;
     int is_tracking;
 } interval;
 
-/* Idle time of a processor since the machine began, in ticks of /proc/stat; 0 if it cannot be read. */
+/* Idle time of a processor since the machine started, in ticks of /proc/stat; 0 if it cannot be read. */
 static uint64_t idle_of(uint32_t core)
 {
     char line[512];
@@ -237,7 +237,7 @@ static uint64_t to_ticks(uint64_t ns, const struct lat_utilisation *had)
     return (uint64_t)((double)ns * (double)interval.ticks / (double)had->elapsed_ns);
 }
 
-/* @return 0, or a negative error number: then the thread had nothing. */
+/* @return 0, or a negative error number; then the thread has no values. */
 static int utilisation_of(int thread, uint64_t words[13])
 {
     struct lat_utilisation had;
@@ -303,7 +303,7 @@ void seL4_BenchmarkResetThreadUtilisation(seL4_CPtr thread)
     (void)lat_utilisation_reset_thread(thread_of(thread));
 }
 
-/* Calls for each thread of the process. */
+/* Calls a function for each thread of the process. */
 static void each_thread(void (*call)(int thread, void *context), void *context)
 {
     DIR *const folder = opendir("/proc/self/task");
@@ -373,7 +373,7 @@ void seL4_BenchmarkDumpAllThreadsUtilisation(void)
     fflush(stdout);
 }
 
-/* ---- calls that are measured ------------------------------------------------------------------------- */
+/* ---- calls to be measured ---------------------------------------------------------------------------- */
 
 void seL4_BenchmarkNullSyscall(void)
 {
@@ -386,7 +386,7 @@ void seL4_BenchmarkFlushCaches(void)
     static size_t bytes;
     pthread_mutex_lock(&log_lock);
     if (other == NULL) {
-        /* Twice the last level, 64 MiB where it is not known. */
+        /* Twice the size of the last-level cache, 64 MiB if that is unknown. */
         const long level = sysconf(_SC_LEVEL3_CACHE_SIZE);
         bytes = level > 0 ? 2 * (size_t)level : (size_t)64 << 20;
         void *const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -51,7 +51,7 @@ static long open_counter(event_id_t event)
     attributes.exclude_hv = 1;
     long file = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (file < 0 && (errno == EACCES || errno == EPERM)) {
-        /* Of the program alone, which may be allowed where the kernel is not. */
+        /* User space only, which may be permitted where counting the kernel is not. */
         attributes.exclude_kernel = 1;
         file = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     }
@@ -75,7 +75,8 @@ void sel4bench_init(void)
     int files[SEL4BENCH_LINUX_COUNTERS];
     counter_count = 0;
     error[0] = 0;
-    /* Instructions can be counted by every counter. More than there are take turns: they are not counted. */
+    /* Every counter can count instructions. The kernel would multiplex further counters: they are not
+     * used. */
     while (counter_count < SEL4BENCH_LINUX_COUNTERS) {
         const long file = open_counter(SEL4BENCH_EVENT_EXECUTE_INSTRUCTION);
         struct {
@@ -264,7 +265,7 @@ void logging_separate_log(kernel_log_entry_t *logs, unsigned int count, log_buff
                                       kernel_logging_entry_get_data(&logs[i]));
 }
 
-/* Merges runs of 1, 2, 4 … entries: stable, and n log n at worst. Without memory it inserts one by one. */
+/* Merges runs of 1, 2, 4 … entries: stable, n log n in the worst case. Without memory, inserts one by one. */
 void logging_stable_sort_log(kernel_log_entry_t *logs, unsigned int count)
 {
     kernel_log_entry_t *const other = (kernel_log_entry_t *)malloc(((size_t)count + 1) * sizeof *other);

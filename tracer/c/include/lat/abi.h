@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The area: the shared-memory file through which a traced program and a
- * recorder meet. This header is layout only; who writes which word, in which
- * order, is spec/ring-abi.md. The Rust mirror is crates/ring, and a test there
+ * recorder meet. This header is layout only; spec/ring-abi.md defines the writer of each
+ * word and the order of the writes. The Rust mirror is crates/ring, and a test there
  * compiles this file and compares every number.
  *
  *   offset    size   what
@@ -16,8 +16,8 @@
  *   0xb0000  256 KiB struct lat_area_filter [512]
  *   0x100000         rings: ring_count times ring_stride bytes
  *
- * All words are in the byte order of the traced program. Everything is zero
- * until somebody writes it.
+ * All words are in the byte order of the traced program. Every word is zero
+ * until it is first written.
  */
 #ifndef LAT_ABI_H
 #define LAT_ABI_H
@@ -27,7 +27,7 @@
 #define LAT_ABI_VERSION 1u
 
 /* A scan of a core dump or a RAM image finds an area by two adjacent words,
- * of which the second is the complement of the first: program text may hold
+ * the second being the complement of the first: program text may contain
  * one as an immediate, never both side by side. The first spells "LatArea1". */
 #define LAT_AREA_MAGIC UINT64_C(0x316165724174614c)
 #define LAT_BYTE_ORDER_MARK 0x01020304u
@@ -60,14 +60,14 @@ enum lat_clock_kind { LAT_CLOCK_X86_TSC = 1, LAT_CLOCK_AARCH64_CNTVCT = 2, LAT_C
 
 /* Enable byte of an event: 0 = disabled. */
 #define LAT_ENABLE_RECORD 1u /* record it */
-#define LAT_ENABLE_WATCH 2u  /* show it to the triggers first */
-#define LAT_ENABLE_FILTER 4u /* only with LAT_ENABLE_WATCH: ask its filter before all else */
+#define LAT_ENABLE_WATCH 2u  /* pass it to the triggers first */
+#define LAT_ENABLE_FILTER 4u /* only with LAT_ENABLE_WATCH: apply its filter first */
 
-/* What this tracer can do, beyond version 1. */
+/* Capabilities of this tracer beyond version 1. */
 #define LAT_FEATURE_FILTERS 1u
 
 enum lat_trigger_state {
-    LAT_TRIGGER_NONE = 0,    /* enable bytes alone decide */
+    LAT_TRIGGER_NONE = 0,    /* only the enable bytes matter */
     LAT_TRIGGER_ARMED = 1,   /* waiting for the start event; nothing is recorded */
     LAT_TRIGGER_RUNNING = 2, /* started; waiting for stop event, count or deadline */
     LAT_TRIGGER_DONE = 3     /* stopped */
@@ -89,7 +89,7 @@ struct lat_area_trigger {
     uint64_t duration;    /*  56 clock ticks after the start, 0 = no deadline */
     uint64_t count;       /*  64 events to record, 0 = no count; the start event is the first */
     uint64_t started_at;  /*  72 clock at the start event */
-    uint64_t stopped_at;  /*  80 clock at the stop; later events are not part of it */
+    uint64_t stopped_at;  /*  80 clock at the stop; excludes later events */
     uint64_t counted;     /*  88 events counted so far */
 };
 
@@ -104,7 +104,7 @@ struct lat_area_header {
     uint64_t area_id;             /*  40 never 0; unique on this machine since boot */
     uint32_t creator_pid;         /*  48 */
     uint32_t creator_uid;         /*  52 */
-    uint64_t session;             /*  56 from LATERALIS_SESSION: who launched it; 0 = nobody */
+    uint64_t session;             /*  56 from LATERALIS_SESSION: the launching session; 0 = none */
     uint32_t ring_kind;           /*  64 enum lat_ring_kind, decided by the program at start */
     uint32_t ring_count;          /*  68 CPUs (possible) or thread rings, decided by the program */
     uint32_t ring_mode;           /*  72 enum lat_ring_mode; the recorder may change it at any time */
@@ -120,19 +120,19 @@ struct lat_area_header {
     uint64_t realtime_ns_at_start;  /* 136 so that a crash dump alone has a time base */
     uint64_t monotonic_ns_at_start; /* 144 */
     uint32_t next_event_id;       /* 152 ids handed out so far (atomic add) */
-    uint32_t setup_errno;         /* 156 why this program could not make its own rings */
+    uint32_t setup_errno;         /* 156 error when this program made its own rings */
     uint64_t heap_used;           /* 160 bytes of schema heap handed out (atomic add) */
-    uint32_t recorder_pid;        /* 168 0 = nobody records */
+    uint32_t recorder_pid;        /* 168 0 = no recorder */
     uint32_t features;            /* 172 LAT_FEATURE_…, set by the program */
     uint64_t lost_no_ring;        /* 176 events that found no ring (atomic add) */
     uint64_t lost_schemas;        /* 184 schemas or format sites not registered */
     uint8_t  uuid[16];            /* 192 trace UUID, set by the recorder */
     uint32_t stream_id;           /* 208 stream class id, set by the recorder */
     uint32_t pointer_bytes;       /* 212 */
-    uint32_t filter_count;        /* 216 filters that a recorder has written */
-    uint32_t lost_processes;      /* 220 processes that found no place in the table (atomic add) */
-    uint64_t pid_namespace;       /* 224 inode of the PID namespace of its maker, 0 = unknown: its
-                                   *     numbers of processes and threads are those of this one */
+    uint32_t filter_count;        /* 216 filters written by a recorder */
+    uint32_t lost_processes;      /* 220 processes for which the table had no slot (atomic add) */
+    uint64_t pid_namespace;       /* 224 inode of the creator's PID namespace, 0 = unknown: the area's
+                                   *     process and thread ids belong to this namespace */
     uint64_t reserved1[3];        /* 232 */
     struct lat_area_trigger trigger; /* 256 */
     uint64_t reserved2[20];       /* 352 */
@@ -167,12 +167,12 @@ struct lat_area_schema {
 };
 
 /*
- * A filter of an event: steps that compare a field of the payload each and say which step is
- * next, always a later one (spec/ring-abi.md §11). The event is recorded unless a step says no.
+ * A filter of an event: steps that each compare a field of the payload and select the
+ * next step, always a later one (spec/ring-abi.md §11). The event is recorded unless a step rejects it.
  */
 #define LAT_FILTER_STEPS 16u
 #define LAT_FILTER_ACCEPT 0xfeu /* as next step: record the event */
-#define LAT_FILTER_REJECT 0xffu /* as next step: do not */
+#define LAT_FILTER_REJECT 0xffu /* as next step: do not record it */
 enum lat_filter_compare {
     LAT_FILTER_EQ = 0,
     LAT_FILTER_NE = 1,
@@ -191,7 +191,7 @@ struct lat_filter_step {
     uint8_t if_false;  /*  5 next step */
     uint16_t reserved; /*  6 */
     uint64_t mask;     /*  8 applied to the field, after its sign was extended */
-    uint64_t value;    /* 16 what is compared with */
+    uint64_t value;    /* 16 compared with the field */
 };
 
 struct lat_area_filter {
@@ -209,11 +209,11 @@ struct lat_area_filter {
  * number, position modulo ring bytes the place in the data.
  *
  * `cursor` is a position, multiple of 8, plus in its low three bits the slack:
- * how many bytes the last record ends before that multiple. So the exact end
+ * the number of bytes by which the last record ends before that multiple. So the exact end
  * of the content is (cursor & ~7) - (cursor & 7), and one aligned store both
  * reserves and publishes.
  *
- * `limit` is a position too: what a reservation must not pass. 0 until the slow
+ * `limit` is a position too, which a reservation must not pass. 0 until the slow
  * path has set it; LAT_LIMIT_BUSY while the owner of a per-thread ring is
  * inside a record, which makes every other reservation fail.
  */
@@ -234,22 +234,22 @@ struct lat_ring {
     uint64_t lost_contended; /* 48 events: gave up after LAT_RETRY_LIMIT restarts */
     uint64_t lost_no_ring;   /* 56 events: nested deeper than there are rings for */
     /* line 1: written by the reader */
-    uint64_t consumed;       /* 64 packets (sequence numbers below it) that may be reused */
-    uint64_t told_full;      /* 72 of the losses above, what readers have told so far */
+    uint64_t consumed;       /* 64 packets with lower sequence numbers may be reused */
+    uint64_t told_full;      /* 72 losses above that readers have reported so far */
     uint64_t told_too_big;   /* 80 */
     uint64_t told_contended; /* 88 */
     uint64_t told_no_ring;   /* 96 */
-    uint64_t told_below;     /* 104 by packets below this one */
+    uint64_t told_below;     /* 104 reported by packets before this one */
     uint64_t backed_bytes;   /* 112 of the data, from its start, that have memory; 0 = all of it.
                               *     Only grows; set when the ring is made, raised by the reader */
     uint64_t reserved1;
-    /* line 2: per-thread rings: who has it */
+    /* line 2: per-thread rings: the owner */
     uint64_t owner;          /* 128 0 = free, else thread id (compare-exchange) */
     uint64_t reserved2[7];
 };
 
 /* A packet begins with the complete CTF packet header and context of
- * spec/trace-layout.md, so that it can be written out as it stands. */
+ * spec/trace-layout.md, so that it can be written to a file unchanged. */
 #define LAT_PACKET_MAGIC 0xc1fc1fc1u
 #define LAT_PACKET_HEADER_BYTES 128u
 
@@ -279,7 +279,7 @@ struct lat_packet {
 #define LAT_PACKET_TAIL_BYTES 8u
 
 /* Record header: id in the low 16 bits, time in the high 48. 48 bits of a
- * 3 GHz counter are 26 hours; the full time stands in every packet. */
+ * 3 GHz counter are 26 hours; every packet contains the full time. */
 #define LAT_RECORD_HEADER_BYTES 8u
 #define LAT_TIME_BITS 48u
 

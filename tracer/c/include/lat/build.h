@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Records whose length is known only at run time: strings, bytes, sequences.
- * A builder collects where the pieces lie; numbers and padding are gathered in a
- * small scratch, long data is copied once, straight into the ring.
- * Cost: some 30 cycles over a fixed event, plus the copy. Stack: 900 bytes.
+ * A builder collects the addresses of the pieces; numbers and padding are gathered in a
+ * small scratch buffer, long data is copied once, straight into the ring.
+ * Cost: about 30 cycles more than a fixed event, plus the copy. Stack: 900 bytes.
  *
- * The usual event, few numbers and a string at last, needs neither (lat_i_emit_string).
+ * The usual event, a few numbers followed by a string, needs no builder (lat_i_emit_string).
  */
 #ifndef LAT_BUILD_H
 #define LAT_BUILD_H
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define LAT_I_BUILD_PUTS 16u /* a schema allows 16 fields */
-/* Every put adds at most one piece of scratch and one of foreign data, and one NUL or number may follow. */
+/* Every put adds at most one piece of scratch and one of external data; one NUL or number may follow. */
 #define LAT_I_BUILD_PIECES (2u * LAT_I_BUILD_PUTS + 1u)
 /* Per put at most 7 bytes of padding, a 4-byte length, 4 bytes of padding before 8-byte elements,
  * or 8 bytes of number. */
@@ -42,7 +42,7 @@ static inline void lat_i_add_piece(struct lat_i_build *build, const void *data, 
     build->bytes += bytes;
 }
 
-/* `bytes` of scratch, extending the last piece where that is its neighbour. */
+/* Allocates `bytes` of scratch, extending the last piece if it is adjacent. */
 static inline uint8_t *lat_i_put_scratch(struct lat_i_build *build, uint32_t bytes)
 {
     uint8_t *place = build->scratch + build->scratch_used;
@@ -92,21 +92,21 @@ static inline void lat_i_put_u64(struct lat_i_build *build, uint64_t value)
     memcpy(lat_i_put_scratch(build, 8), &value, 8);
 }
 
-/** A NUL-terminated string; NULL is recorded as "". */
+/** Appends a NUL-terminated string; NULL is recorded as "". */
 static inline void lat_i_put_string(struct lat_i_build *build, const char *text)
 {
     if (text != NULL)
         lat_i_put_foreign(build, text, strlen(text));
     lat_i_put_u8(build, 0);
 }
-/** `count` elements without a count. */
+/** Appends `count` elements without a count. */
 static inline void lat_i_put_array(struct lat_i_build *build, const void *data, size_t count,
                                    size_t element_bytes)
 {
     lat_i_put_align(build, element_bytes);
     lat_i_put_foreign(build, data, count * element_bytes);
 }
-/** A 32-bit count, then the elements. NULL is an empty sequence. */
+/** Appends a 32-bit count, then the elements. NULL is an empty sequence. */
 static inline void lat_i_put_sequence(struct lat_i_build *build, const void *data, size_t count,
                                       size_t element_bytes)
 {
@@ -123,11 +123,11 @@ static inline void lat_i_put_bytes(struct lat_i_build *build, const void *data, 
     lat_i_put_sequence(build, data, bytes, 1);
 }
 
-/** Records what was collected under the event id of the area. */
+/** Records the collected payload under the event id of the area. */
 static inline void lat_i_build_emit_id(uint32_t id, unsigned on, struct lat_i_build *build)
 {
     const struct lat_i_piece *pieces = build->pieces;
-    __asm__("" : "+r"(pieces)); /* nothing: of no pieces, compilers warn that none is written */
+    __asm__("" : "+r"(pieces)); /* empty: suppresses a warning about unwritten pieces */
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) &&
         !lat_i_look(id, on, pieces, build->piece_count))
         return;
@@ -160,7 +160,7 @@ static LAT_INLINE int lat_i_text(uint32_t id, uint8_t *prefix, uint32_t bytes, c
 }
 #endif
 
-/* As lat_i_rareN. NULL is recorded as "". */
+/* Like lat_i_rareN. NULL is recorded as "". */
 LAT_I_RARE void lat_i_rare_text(uint32_t id, uint32_t bytes_and_on, uint8_t *prefix,
                                 const char *text)
 {
@@ -179,7 +179,7 @@ static LAT_INLINE void lat_i_emit_prefix(uint32_t id, unsigned on, uint8_t *pref
         lat_i_rare_text(id, on | bytes << 8, prefix, text);
 }
 
-/* The numbers are packed into the words at the end, at least one. */
+/* The numbers are packed into the words at the end, of which there is at least one. */
 #define lat_i_emit_string(schema_, on_, index_, bytes_, text_, ...)                            \
     do {                                                                                       \
         uint64_t lat_words[] = {__VA_ARGS__};                                                  \

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The clock of records: the CPU's own counter, read without a fence. A fence
- * or rdtscp would cost more than all the rest of an event (18 cycles). The price: a processor
- * reads it early by what it has in flight, so that of two events in different threads less
- * than about a microsecond apart either may be stamped first (tracer/preload/test saw 810
+ * or rdtscp would cost more than the rest of an event (18 cycles). The drawback: a processor may
+ * read the counter early, while preceding instructions are still in flight. Of two events in different
+ * threads
+ * less than about a microsecond apart, either may have the earlier time stamp (tracer/preload/test saw 810
  * ticks on an AMD EPYC, between a lock's release and its next holder). */
 #ifndef LAT_CLOCK_H
 #define LAT_CLOCK_H
@@ -30,8 +31,8 @@ static LAT_INLINE uint64_t lat_i_clock(void)
 #endif
 }
 
-/** No later read of the clock happens before what was loaded up to here was there. x86: LFENCE lets nothing
- * behind it begin before all in front of it is done [Intel SDM vol. 2, LFENCE; RDTSC]; AArch64: ISB
+/** Orders later reads of the clock after all earlier loads. x86: no instruction after LFENCE begins before
+ * all earlier ones have completed [Intel SDM vol. 2, LFENCE; RDTSC]; AArch64: ISB
  * [Arm ARM D12.1, reads of CNTVCT_EL0]. clock_gettime orders itself. */
 static LAT_INLINE void lat_i_clock_fence(void)
 {

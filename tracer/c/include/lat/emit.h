@@ -2,27 +2,26 @@
 /*
  * lat_i_emit0 … lat_i_emit16: one event of a fixed layout, its payload packed
  * into 64-bit words. Straight-line stores: no loop, no array, no call; the ring header included
- * before this one says how a record is reserved and committed. `index` and `payload_bytes` are
+ * before this one defines how a record is reserved and committed. `index` and `payload_bytes` are
  * constants.
  *
- * All of this is inlined at the call of the event. Everything that is not the common case (another
- * thread wrote last, packet full, restarted, a filter or a trigger looks first) is one call of
- * lat_i_rareN, one function for each number of words and file, so that a call of an event holds as little
- * of it as possible.
+ * All of this is inlined at the call site of the event. Every uncommon case (another
+ * thread wrote last, packet full, restarted, a filter or a trigger applies) is one call of
+ * lat_i_rareN, one function for each number of words and file, which keeps the code at each site small.
  *
- * STORE_R wants a word in a register or an immediate, STORE_M and, after the eighth word, STORE_P take
- * it from anywhere: six registers are free even with a frame pointer, position-independent.
+ * STORE_R needs a word in a register or an immediate; STORE_M and, after the eighth word, STORE_P accept
+ * any operand: six registers are free even with a frame pointer in position-independent code.
  */
 #ifndef LAT_EMIT_H
 #define LAT_EMIT_H
 
-/* `size` is text, for the assembler; here the compiler folds it into a number. */
+/* `size` is text for the assembler; here the compiler folds it into a number. */
 #define LAT_I_SIZE(text)                                                                       \
     (sizeof(text) == 2 ? (uint64_t)(text[0] - '0')                                             \
      : sizeof(text) == 3 ? (uint64_t)((text[0] - '0') * 10 + (text[1] - '0'))                  \
                          : (uint64_t)((text[0] - '0') * 100 + (text[1] - '0') * 10 + (text[2] - '0')))
 
-/* Words as parameters, as values of an array, and as arguments; those with a comma ahead. */
+/* Words as parameters, as values of an array, and as arguments; the latter with a leading comma. */
 #define LAT_I_PARAMETERS_0
 #define LAT_I_PARAMETERS_1 , uint64_t w0
 #define LAT_I_PARAMETERS_2 LAT_I_PARAMETERS_1, uint64_t w1
@@ -76,7 +75,7 @@
 #define LAT_I_ARGUMENTS_15 , LAT_I_LIST_15
 #define LAT_I_ARGUMENTS_16 , LAT_I_LIST_16
 
-/* How each word is stored, and the operand it is. */
+/* The store of each word, and its operand. */
 #define LAT_I_STORES_0 LAT_I_NO_STORES
 #define LAT_I_STORES_1 LAT_I_STORE_R(0, 4104)
 #define LAT_I_STORES_2 LAT_I_STORES_1 LAT_I_STORE_R(1, 4112)
@@ -122,7 +121,7 @@
 #define LAT_I_OPERANDS_P15 LAT_I_OPERANDS_P14 LAT_I_WORD_P(14)
 #define LAT_I_OPERANDS_P16 LAT_I_OPERANDS_P15 LAT_I_WORD_P(15)
 
-/* More than eight words: on AArch64 from an array, because an asm can not take as many from anywhere;
+/* More than eight words: on AArch64 from an array, because an asm cannot take that many operands;
  * elsewhere one by one, so that they are not stored twice. */
 #define LAT_I_PREPARE_0
 #define LAT_I_PREPARE_1
@@ -144,8 +143,8 @@
 #define LAT_I_PREPARE_15 LAT_I_ARRAY(LAT_I_LIST_15)
 #define LAT_I_PREPARE_16 LAT_I_ARRAY(LAT_I_LIST_16)
 #else
-/* GCC keeps a constant that is no immediate in a register, of which there are not enough for all words: such
- * a one becomes a value that can also be in memory. */
+/* GCC keeps a constant that does not fit an immediate in a register, and there are not enough registers for
+ * all words. Such a constant becomes a value that can also be in memory. */
 #define LAT_I_BIG(word)                                                                        \
     if (__builtin_constant_p(word) && (word) != (uint64_t)(int64_t)(int32_t)(word))            \
         __asm__("" : "+rm"(word));
@@ -159,9 +158,9 @@
 #define LAT_I_PREPARE_16 LAT_I_PREPARE_15 LAT_I_BIG(w15)
 #endif
 
-/* Bytes of the payload times 256 and the enable byte are one number: a register less to save. An event that
- * its filter lets pass is recorded by lat_i_lookedN; one that is lost to a full ring takes the shortest
- * way. */
+/* The payload size in bytes times 256 plus the enable byte form one number, which saves a register. An event
+ * accepted by its filter is recorded by lat_i_lookedN; an event lost to a full ring takes the shortest
+ * path. */
 #define LAT_I_EMITTER(count_, size_)                                                           \
     static LAT_INLINE int lat_i_write##count_(uint32_t id, uint64_t slack LAT_I_PARAMETERS_##count_) \
     {                                                                                          \

@@ -5,12 +5,12 @@
  * (spec/freertos.pleco). ports/freertos/README.md has the steps.
  *
  * Needs LAT_SMALL and configUSE_TRACE_FACILITY, which gives tasks and queues the numbers and kinds that
- * events say. The macros read variables of the kernel's functions, so they fit these versions;
- * of another one a name that is not there ends the compilation.
+ * events contain. The macros read variables of the kernel's functions, so they fit these versions only;
+ * with another version a missing name is a compile error.
  *
  * Nothing here blocks, allocates or makes a task ready. One variable of the kernel is written:
- * xEntryTimeSet, which the kernel compares with pdFALSE only, is 2 once the wait was recorded, so that
- * one call is one wait however often the task is woken in vain.
+ * xEntryTimeSet, which the kernel compares with pdFALSE only, becomes 2 once the wait has been recorded, so
+ * that one call is one wait however many spurious wakeups the task has.
  */
 #ifndef LAT_FREERTOS_H
 #define LAT_FREERTOS_H
@@ -31,7 +31,7 @@
 #include "rtos_context.h"
 #include "freertos_events.h"
 
-/** How much of the heap is free, a number; heap_3 has no function for it: define it as 0 there. */
+/** Number of free bytes of the heap. heap_3 has no function for it: define it as 0 there. */
 #ifndef LAT_FREERTOS_HEAP_FREE
 #define LAT_FREERTOS_HEAP_FREE() xPortGetFreeHeapSize()
 #endif
@@ -55,23 +55,23 @@ static inline uint32_t lat_i_freertos_cause(void)
 #endif
 #endif
 
-/* One definition for the program, whichever of its files include this. */
+/* One definition for the program, shared by all its files that include this. */
 __attribute__((weak, visibility("hidden"))) struct lat_i_rtos lat_i_rtos = {
     LAT_RTOS_MAIN, 0, 0, 0, 0, {0}};
 
-/* Out of line, once in the file of the kernel that uses it. */
+/* Out of line, once in each file of the kernel that uses it. */
 #define LAT_I_FREERTOS __attribute__((noinline, unused)) static
 #define LAT_I_FREERTOS_ID(address) ((uint32_t)(uintptr_t)(address))
 #define LAT_I_FREERTOS_TID(tcb) ((uint32_t)(tcb)->uxTCBNumber + 1u)
 
-/** Gives an interrupt a name in the trace; events have to be on. */
+/** Names an interrupt in the trace; events must be enabled. */
 LAT_I_FREERTOS void lat_freertos_name_interrupt(uint32_t irq, const char *name)
 {
     lat_freertos_thread_name(LAT_SMALL_PROCESS, LAT_RTOS_INTERRUPTS + irq, name);
 }
 
-/** Names tasks again, where a ring that is overwritten has lost their names: the arguments are what
- * uxTaskGetSystemState has filled, and how many. */
+/** Records the names of tasks again, after an overwritten ring has lost them: the arguments are the array
+ * filled by uxTaskGetSystemState, and its length. */
 #define LAT_FREERTOS_NAME_TASKS(tasks, count)                                                   \
     do {                                                                                        \
         for (UBaseType_t lat_i = 0; lat_i < (count); lat_i++)                                   \
@@ -81,7 +81,7 @@ LAT_I_FREERTOS void lat_freertos_name_interrupt(uint32_t irq, const char *name)
 
 /* ---- interrupts ----------------------------------------------------------- */
 
-/* Ports call the exit in portYIELD_FROM_ISR, whether the handler began with traceISR_ENTER or not: an
+/* Ports call the exit in portYIELD_FROM_ISR, whether or not the handler began with traceISR_ENTER: an
  * exit without an entry is not recorded. */
 LAT_I_FREERTOS void lat_i_freertos_isr_enter(uint32_t irq)
 {
@@ -109,8 +109,9 @@ LAT_I_FREERTOS void lat_i_freertos_isr_exit(uint32_t irq)
 #define LAT_I_FREERTOS_FLAGS() (lat_i_rtos_exception() == 0 ? 0u : 8u)
 #else
 #define LAT_I_FREERTOS_FLAGS() (lat_i_rtos.depth == 0 ? 0u : 8u)
-/* Other ports do not: the tick's handler is this function, but where it makes up for ticks that came while
- * the scheduler was suspended (V11 only; before, what a tick wakes seems to be woken by the task). */
+/* Other ports do not: the tick's handler is this function, except where it processes ticks that occurred
+ * while the scheduler was suspended (V11 only; in earlier versions the task seems to cause the wakeups of a
+ * tick). */
 #define traceENTER_xTaskIncrementTick()                                                         \
     if (uxSchedulerSuspended != 0U || xPendedTicks == 0U)                                       \
     lat_i_freertos_isr_enter(LAT_FREERTOS_IRQ())
@@ -138,15 +139,15 @@ LAT_I_FREERTOS void lat_i_freertos_created(uint32_t task, uint32_t priority, con
     uint32_t i = 0;
     while (name[i] != '\0' && name[i] == idle[i])
         i++;
-    /* The kernel cuts names. */
+    /* The kernel truncates names. */
     if (name[i] == '\0' && i != 0 && priority == 0 && lat_i_rtos.idle == 0)
         lat_i_rtos.idle = task;
     lat_freertos_thread_name(LAT_SMALL_PROCESS, task, name);
     lat_freertos_task_create(task, priority);
 }
 
-/* The task that leaves is ready if it is in a list of ready tasks; else it is what it asked for, else it
- * waits. The code before the scheduler does not come back. */
+/* A task that leaves is ready if it is in a ready list. Otherwise its state is the one it requested, or else
+ * waiting. The code before the scheduler is never resumed. */
 #define LAT_I_FREERTOS_STATE(leaving)                                                           \
     ((leaving) == NULL ? (uint32_t)LAT_ENUM_FREERTOS_STATE_DELETED                              \
      : listIS_CONTAINED_WITHIN(&pxReadyTasksLists[(leaving)->uxPriority],                       \
@@ -158,7 +159,7 @@ LAT_I_FREERTOS void lat_i_freertos_created(uint32_t task, uint32_t priority, con
     do {                                                                                        \
         lat_i_rtos.leaving = pxCurrentTCB;                                                  \
     } while (0)
-/* The record of a switch is of the task that leaves. */
+/* A switch is recorded on behalf of the task that leaves. */
 #define traceTASK_SWITCHED_IN()                                                                 \
     do {                                                                                        \
         const TCB_t *const lat_next = pxCurrentTCB, *const lat_leaving = lat_i_rtos.leaving; \
@@ -206,7 +207,7 @@ LAT_I_FREERTOS void lat_i_freertos_created(uint32_t task, uint32_t priority, con
 #define traceTASK_PRIORITY_DISINHERIT(pxTCBOfMutexHolder, uxOriginalPriority)                   \
     lat_freertos_task_disinherit(LAT_I_FREERTOS_TID(pxTCBOfMutexHolder),                   \
                                  (uint32_t)(uxOriginalPriority))
-/* A clock of 32 bits is carried here; see the README where ticks are more than 2^30 of its ticks apart. */
+/* A 32-bit clock is extended here; see the README if ticks are more than 2^30 clock ticks apart. */
 #define traceTASK_INCREMENT_TICK(xTickCount)                                                    \
     do {                                                                                        \
         lat_small_keep_time();                                                                  \
@@ -220,7 +221,7 @@ LAT_I_FREERTOS void lat_i_freertos_created(uint32_t task, uint32_t priority, con
 #define traceLOW_POWER_IDLE_BEGIN() lat_freertos_low_power_begin()
 #define traceLOW_POWER_IDLE_END() lat_freertos_low_power_end()
 
-/* Of several notifications that a task has not taken the first is the one that it takes. */
+/* If several notifications are pending, the take is paired with the first; later ones are merged. */
 LAT_I_FREERTOS void lat_i_freertos_notified(uint32_t task, uint32_t index, int is_pending)
 {
     if (is_pending)
@@ -251,7 +252,7 @@ LAT_I_FREERTOS void lat_i_freertos_notification(uint32_t task, uint32_t index, i
 
 /* ---- queues, semaphores, mutexes: queue.c ----------------------------------- */
 
-/* Kinds are the kernel's queueQUEUE_TYPE_…; a queue set is 0 in V10 and 5 in V11, and a queue. */
+/* Kinds are the kernel's queueQUEUE_TYPE_…; a queue set is 0 in V10 and 5 in V11, and counts as a queue. */
 enum {
     LAT_I_FREERTOS_MUTEX = 1,
     LAT_I_FREERTOS_COUNTING = 2,
@@ -338,8 +339,8 @@ LAT_I_FREERTOS void lat_i_freertos_waited(uint32_t object, uint32_t kind)
     LAT_I_FREERTOS_WAITED(lat_freertos_queue_send_waited(LAT_I_FREERTOS_ID(queue)))
 #define LAT_I_FREERTOS_GET_WAITED(queue)                                                        \
     LAT_I_FREERTOS_WAITED(lat_i_freertos_waited(LAT_I_FREERTOS_OF(queue)))
-/* The kernel fills a new mutex by a give, which is none: it has no holder. Where the item of a full queue
- * is overwritten, the number of items stays. */
+/* The kernel initialises a mutex by a give, which is not recorded: the mutex has no holder. When the item of
+ * a full queue is overwritten, the number of items stays the same. */
 #define LAT_I_FREERTOS_PUT(queue)                                                               \
     do {                                                                                        \
         if (!lat_i_freertos_is_mutex((queue)->ucQueueType) ||                                   \
@@ -374,7 +375,7 @@ LAT_I_FREERTOS void lat_i_freertos_waited(uint32_t object, uint32_t kind)
 #define traceBLOCKING_ON_QUEUE_SEND(pxQueue)                                                    \
     LAT_I_FREERTOS_WAIT(lat_freertos_queue_send_wait(LAT_I_FREERTOS_ID(pxQueue)))
 #define traceQUEUE_SET_SEND(pxQueue) LAT_I_FREERTOS_PUT(pxQueue)
-/* In xQueueGiveFromISR, too, which has no xCopyPosition: there nothing is overwritten, as the number of
+/* Also used in xQueueGiveFromISR, which has no xCopyPosition: there nothing is overwritten, as the number of
  * items is below the length. */
 #define traceQUEUE_SEND_FROM_ISR(pxQueue)                                                       \
     do {                                                                                        \
@@ -432,7 +433,8 @@ LAT_I_FREERTOS void lat_i_freertos_waited(uint32_t object, uint32_t kind)
     lat_freertos_timer_received(LAT_I_FREERTOS_ID(pxTimer), (int32_t)(xMessageID),              \
                                 (uint32_t)(xMessageValue))
 #define traceTIMER_EXPIRED(pxTimer) lat_freertos_timer_expired(LAT_I_FREERTOS_ID(pxTimer))
-/* Of a pended function the command is -1, or -2 from an interrupt [timers.h], and the timer the function. */
+/* For a pended function the command is -1, or -2 from an interrupt [timers.h], and the timer is the
+ * function. */
 #define tracePEND_FUNC_CALL(xFunctionToPend, pvParameter1, ulParameter2, ret)                   \
     lat_freertos_timer_command(LAT_I_FREERTOS_ID(xFunctionToPend), -1, (uint32_t)(ulParameter2), (ret) != 0)
 #define tracePEND_FUNC_CALL_FROM_ISR(xFunctionToPend, pvParameter1, ulParameter2, ret)          \
@@ -455,7 +457,7 @@ LAT_I_FREERTOS void lat_i_freertos_bits(uint32_t group, uint32_t bits, int has_w
     lat_freertos_group_set(LAT_I_FREERTOS_ID(xEventGroup), (uint32_t)(uxBitsToSet))
 #define traceEVENT_GROUP_CLEAR_BITS(xEventGroup, uxBitsToClear)                                 \
     lat_freertos_group_clear(LAT_I_FREERTOS_ID(xEventGroup), (uint32_t)(uxBitsToClear))
-/* From an interrupt both are functions that the timer task calls: they are recorded there. */
+/* From an interrupt both are functions called by the timer task, which records them. */
 #define traceEVENT_GROUP_WAIT_BITS_BLOCK(xEventGroup, uxBitsToWaitFor)                          \
     lat_freertos_group_wait(LAT_I_FREERTOS_ID(xEventGroup), (uint32_t)(uxBitsToWaitFor))
 #define traceEVENT_GROUP_WAIT_BITS_END(xEventGroup, uxBitsToWaitFor, xTimeoutOccurred)          \

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Lateralis tracer: what a traced program includes.
+ * Lateralis tracer: the header that a traced program includes.
  *
- * Normally you write a schema (app.pleco), let `pleco gen --c app.h app.pleco`
- * make typed functions from it, include app.h and link liblateralis:
+ * Normally you write a schema (app.pleco), generate typed functions with
+ * `pleco gen --c app.h app.pleco`, include app.h and link liblateralis:
  *
  *     lat_threads_mutex_lock(address);          one event
  *     LAT_SPAN_THREADS_HELD(address);           a span until the end of the scope
  *     LAT_LOG("took %u us for %s", us, name);   an event without a schema, <lat/log.h>
  *
- * Nothing is recorded until a recorder asks (`lat record -- program`, or
+ * Nothing is recorded until a recorder requests it (`lat record -- program`, or
  * `lat record --attach PID` while it runs); until then a site costs one byte
  * test. No function here blocks, allocates, prints, changes errno or fails in
- * a way the program could notice: what cannot be recorded is counted.
+ * a way visible to the program: events that cannot be recorded are counted.
  *
  * Context of everything here unless said otherwise: any thread, any signal
  * handler, before main, after fork. Ring layout and protocol: spec/ring-abi.md.
@@ -40,22 +40,22 @@
 
 #define LAT_INLINE __attribute__((always_inline)) inline
 /* Functions of events in generated headers. Inlined at each call, so that a disabled event costs a test
- * and not a call too, and an enabled one writes its arguments from where they are. A program that is
- * optimised for its size, or not at all, has one copy in each file. */
+ * without a call, and an enabled one writes its arguments from where they are. A program that is
+ * optimised for size, or not at all, has one copy in each file. */
 #if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define LAT_EVENT static LAT_INLINE
 #else
 #define LAT_EVENT static inline
 #endif
-/* A part of an event that needs much stack: its callers do not. */
+/* A part of an event that needs much stack, kept apart so that its callers do not. */
 #ifdef __OPTIMIZE__
 #define LAT_I_APART static __attribute__((noinline, unused))
 #else
 #define LAT_I_APART static inline
 #endif
-/* What an event does rarely: away from its calls. A file that uses no event must not need the tracer: GCC
- * that does not optimise leaves only inline functions out, and warns of inline ones that must not be
- * inlined. */
+/* The rare part of an event, out of line. A file that uses no event must not need the tracer: without
+ * optimisation GCC drops only unused inline functions, and it warns about inline ones marked
+ * noinline. */
 #ifdef __OPTIMIZE__
 #define LAT_I_RARE static __attribute__((noinline, cold, unused))
 #else
@@ -64,9 +64,9 @@
 #define LAT_I_LIKELY(x) __builtin_expect(!!(x), 1)
 #define LAT_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* The tracer in a shared library must not pay for dynamic thread-local lookup: 11 cycles, half the
- * price of an event. In an executable that holds the tracer itself the place is known when
- * linking; with liblateralis.so (compile with LAT_SHARED, as its pkg-config file says) or inside
- * a shared object it comes from the object's offset table. */
+ * cost of an event. In an executable that contains the tracer itself, the offset is known at
+ * link time; with liblateralis.so (compile with LAT_SHARED, as its pkg-config file specifies) or inside
+ * a shared object it is read from the object's offset table. */
 #if !defined(LAT_SHARED) && (!defined(__PIC__) || defined(__PIE__))
 #define LAT_I_TLS_KNOWN 1
 #define LAT_I_TLS __attribute__((tls_model("local-exec"))) extern __thread
@@ -93,7 +93,7 @@ struct lat_schema {
 /**
  * Makes a schema known to recorders. Called by a constructor of the generated
  * header; calling it again is harmless. Opens the area on the first call.
- * Context: thread (not a signal handler). Cost: some 50 us on the first call.
+ * Context: thread (not a signal handler). Cost: about 50 us on the first call.
  */
 void lat_register(struct lat_schema *schema);
 
@@ -112,7 +112,7 @@ struct lat_i_patch_table {
 };
 /** Makes patchable sites known and patches those enabled. Context: start-up. */
 void lat_i_register_sites(struct lat_i_patch_table *table);
-/** Forgets them again. Context: the object is being unloaded. */
+/** Removes them again. Context: the object is being unloaded. */
 void lat_i_forget_sites(struct lat_i_patch_table *table);
 
 #define LAT_I_SCHEMA_DATA(ident, count, hash_, name_, text_, bytes_)                          \
@@ -164,10 +164,10 @@ extern struct lat_i_state lat_i_state;
 #define LAT_I_NESTING_LEVELS 4u
 struct lat_i_thread {
     struct lat_ring *ring; /* per-thread rings: this thread's, or the dummy */
-    uint32_t writer;       /* thread id once it is known and may write; else 0. At offset 8:
+    uint32_t writer;       /* thread id once known and allowed to write; else 0. At offset 8:
                             * ring_cpu_x86_64.h */
     uint32_t pid;
-    uintptr_t base;        /* per-thread rings: address of position 0, were the ring endless */
+    uintptr_t base;        /* per-thread rings: address of position 0 if the ring were infinite */
     struct lat_ring *nested[LAT_I_NESTING_LEVELS];
 };
 LAT_I_TLS struct lat_i_thread lat_i_thread;
@@ -177,17 +177,17 @@ LAT_I_TLS struct lat_i_thread lat_i_thread;
 static LAT_INLINE unsigned lat_i_on(const struct lat_schema *schema, uint32_t index)
 {
     unsigned on = *(const volatile uint8_t *)&schema->enabled[index];
-    /* Nothing: it keeps the compiler from carrying the byte and the number in two registers. */
+    /* Empty: keeps the compiler from holding the byte and the number in two registers. */
     __asm__("" : "+r"(on));
     return on;
 }
 
-/* LAT_SITE(schema object, event index, name): leaves the function when the
+/* LAT_SITE(schema object, event index, name): returns from the function if the
  * event is disabled, else declares `unsigned name`, its enable byte.
  *
- * With LAT_PATCHABLE a disabled site is one 5-byte instruction that does nothing,
+ * With LAT_PATCHABLE a disabled site is one 5-byte instruction without effect,
  * `test $distance, %eax` (0xa9), and enabling makes it `jmp distance` (0xe9): one byte
- * changes, so it may change while other threads run through it (spec/ring-abi.md §10). */
+ * changes, so it may change while other threads execute it (spec/ring-abi.md §10). */
 #if defined(LAT_PATCHABLE) && defined(__x86_64__)
 #define LAT_SITE(schema_, index_, on_)                                                         \
     __asm__ goto("771: .byte 0xa9\n"                                                           \
@@ -209,8 +209,8 @@ static LAT_INLINE unsigned lat_i_on(const struct lat_schema *schema, uint32_t in
     if (LAT_I_UNLIKELY(on_ == 0))                                                              \
     return
 #else
-/* Straight on is the disabled event, so that four instructions of it lie in the code around it and the
- * others elsewhere. An enabled one jumps there and back, which overlaps with its clock
+/* The fall-through path is the disabled event, so that only four instructions lie in the code around it. An
+ * enabled event jumps out of line and back, which overlaps with its clock read
  * (bench/METHODOLOGY.md). */
 #define LAT_SITE(schema_, index_, on_)                                                         \
     unsigned on_ = lat_i_on(&schema_, (index_));                                               \
@@ -227,8 +227,8 @@ static LAT_INLINE unsigned lat_i_on(const struct lat_schema *schema, uint32_t in
 
 /* ---- packing ---------------------------------------------------------- */
 
-/* Places a value of `bits` width at bit offset `at` of a 64-bit word as memory
- * order has it. */
+/* Places a value of `bits` width at bit offset `at` of a 64-bit word in memory
+ * order. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LAT_I_PACK(value, at, bits) ((uint64_t)(value) << (at))
 #else
@@ -255,34 +255,34 @@ struct lat_i_piece {
     size_t bytes;
 };
 
-/** Any record, by pieces; does all that the fast path leaves out. */
+/** Records an event from pieces; handles every case that the fast path does not. */
 void lat_i_emit_pieces(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
                        size_t payload_bytes);
-/** A record whose payload is already packed. */
+/** Records an event whose payload is already packed. */
 void lat_i_emit_words(uint32_t id, uint32_t payload_bytes, const uint64_t *words);
-/** Longest payload of a record in the rings of this program, in bytes; 0 while it has none.
+/** Maximum payload of a record in the rings of this program, in bytes; 0 without rings.
  * Async-signal-safe. */
 size_t lat_i_payload_most(void);
-/** Shows an event to its filter and to the triggers. @return whether to record it. */
+/** Passes an event to its filter and to the triggers. @return whether to record it. */
 int lat_i_look(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uint32_t count);
-/** The same of an event whose payload is already packed: its bytes times 256, and `on`. One
+/** Like lat_i_look for an event whose payload is already packed: its bytes times 256, and `on`. One
  * number, because a fourth argument costs sites a register. */
 int lat_i_look_words(uint32_t id, uint32_t bytes_and_on, const uint64_t *words);
 
-/** A remark on the timeline; recorded whenever somebody records. NULL is "". */
+/** Records a remark on the timeline whenever a recorder is active. NULL is "". */
 void lat_mark(const char *text);
-/** Whether somebody is recording this program. Cost: two loads. */
+/** Whether a recorder is recording this program. Cost: two loads. */
 int lat_recording(void);
 
-/* A record of at most LAT_I_TEXT_PREFIX bytes, read in whole words, and a string after them is written in
+/* A record of at most LAT_I_TEXT_PREFIX bytes, read in whole words, followed by a string, is written in
  * one step. */
 #define LAT_I_TEXT_PREFIX 32u
 #if defined(__x86_64__)
-/** Rings per CPU. `prefix` is only read. @return 0 if nothing is written: another thread wrote last, the
- * packet is nearly full, the string is long or near the end of a page, or NULL. */
+/** Per-CPU rings. `prefix` is only read. @return 0 if nothing was written: another thread wrote last, the
+ * packet is nearly full, or the string is long, near the end of a page, or NULL. */
 int lat_i_emit_text(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text);
 #endif
-/** Rings per thread, a string of known length. @return 0 if nothing is written. */
+/** Per-thread rings, a string of known length. @return 0 if nothing was written. */
 int lat_i_emit_text_own(uint32_t id, uint8_t *prefix, uint32_t prefix_bytes, const char *text,
                         size_t length);
 

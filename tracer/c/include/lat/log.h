@@ -4,25 +4,25 @@
  *
  *     LAT_LOG("took %u us for %s", us, name);
  *
- * The format stays in the program, where a recorder fetches it once; a record holds only the
- * arguments, as they are, and the text is made when somebody reads the trace. Compilers check the
- * arguments against the format as for printf, which is never called. Each place is an event of
- * its own, `log:FILE_LINE`, and is switched like any other.
+ * The format stays in the program, where a recorder fetches it once. A record contains only the
+ * unformatted arguments; the text is made when the trace is read. Compilers check the
+ * arguments against the format as for printf, which is never called. Each call site is an event of
+ * its own, `log:FILE_LINE`, and is enabled like any other.
  *
  * Arguments: at most 16, of any integer type, bool, float, double (long double is recorded as
  * double), strings, pointers. They are evaluated once, and only when the event is enabled.
- *   %s   copies the string as it is now, up to the precision if there is one; NULL is "".
+ *   %s   copies the current string, up to the precision if there is one; NULL is "".
  *   %p   records the address alone, also of a char pointer.
- *   *    as a width is not kept; as a precision of %s it cuts the string.
- *   %n   stores nothing; %m prints nothing of use: pass strerror(errno).
- * A conversion that does not suit its argument (compilers warn of those) is replaced by one that
+ *   *    as a width is not kept; as a precision of %s it truncates the string.
+ *   %n   stores nothing; %m prints nothing useful: pass strerror(errno).
+ * A conversion that does not match its argument (compilers warn about those) is replaced by one that
  * does, so that no event is lost to it.
  *
  * Context: any thread, any signal handler, after the constructors of the program's objects with
- * priority 200. Does not block, allocate or change errno. Cost: disabled, two loads and a branch
- * that is predicted; enabled, little more than an event with a schema if at most 32 bytes of numbers
- * and then at most one string are recorded, else some 30 cycles more and the copy of strings; 300 bytes of
- * stack in the function, and 1 KiB below it in the latter case. Works in C11
+ * priority 200. Does not block, allocate or change errno. Cost: disabled, two loads and a predicted
+ * branch; enabled, little more than an event with a schema if at most 32 bytes of numbers
+ * followed by at most one string are recorded, else about 30 cycles more and the copy of strings; 300 bytes
+ * of stack in the function, and 1 KiB below it in the latter case. Works in C11
  * and in C++17, templates and inline functions included.
  */
 #ifndef LAT_LOG_H
@@ -40,10 +40,10 @@
 
 LAT_I_C_BEGIN
 
-/* ---- what a place leaves in its object ----------------------------------- */
+/* ---- the descriptor of a call site --------------------------------------- */
 
-/* One per place, collected by the linker. Written by inline assembly (LAT_I_FORMAT_HERE) and not
- * as a C object: a variable of an inline function or template can not be put into a section. */
+/* One per call site, collected by the linker. Written by inline assembly (LAT_I_FORMAT_HERE) and not
+ * as a C object: a variable of an inline function or template cannot be put into a section. */
 struct lat_i_format {
     const uint8_t *enabled; /* enable byte; one that is always zero until registered */
     uint32_t types[2];      /* four bits an argument, enum lat_i_log_type */
@@ -76,14 +76,14 @@ enum lat_i_log_type {
 };
 #define LAT_I_LOG_ARGUMENTS 16u
 
-/* All places of one shared object or executable. */
+/* All call sites of one shared object or executable. */
 struct lat_i_log_object {
     struct lat_schema schema;
 };
-/** Makes a schema of the places and registers it. Context: start-up or dlopen. */
+/** Makes a schema of the call sites and registers it. Context: start-up or dlopen. */
 void lat_i_register_formats(struct lat_i_log_object *object, struct lat_i_format *begin,
                             struct lat_i_format *end);
-/** Longest string that the precision of argument `argument` lets through; `star` is the value
+/** Maximum length of a string under the precision of argument `argument`; `star` is the value
  * given for `*`. Async-signal-safe. */
 size_t lat_i_log_precision(const struct lat_i_format *format, uint32_t argument, int star);
 
@@ -99,14 +99,14 @@ static __attribute__((constructor(200), used)) void lat_i_log_register(void)
 
 /* ---- one event ----------------------------------------------------------- */
 
-/* Arguments as they come: numbers one after the other, each aligned to its size, and strings. While
- * none but the last is a string, and the format wants none of them otherwise, the numbers are what a record
- * has in front of it; compilers find that out and what remains is a store for each. */
+/* Arguments in order: numbers one after the other, each aligned to its size, and strings. If only the
+ * last argument is a string, and the format requires no other treatment, the numbers are exactly the record's
+ * prefix; compilers find that out, and a store for each remains. */
 struct lat_i_log {
     uint32_t bytes; /* of numbers */
     uint32_t text_count;
     int is_plain; /* no argument after a string */
-    uint8_t *numbers; /* apart, so that the rest is never in memory unless it is rare */
+    uint8_t *numbers; /* separate, so that the rest is in memory in the rare case only */
     const char *texts[LAT_I_LOG_ARGUMENTS];
 };
 
@@ -153,7 +153,7 @@ static LAT_INLINE void lat_i_log_string(struct lat_i_log *log, const char *text)
     log->texts[log->text_count++] = text;
 }
 
-/* A string up to its precision. */
+/* Appends a string up to its precision. */
 static inline void lat_i_log_bounded(struct lat_i_build *build, const struct lat_i_format *format,
                                      uint32_t argument, int star, const char *text)
 {
@@ -164,7 +164,7 @@ static inline void lat_i_log_bounded(struct lat_i_build *build, const struct lat
     lat_i_put_foreign(build, text, bytes);
     lat_i_put_u8(build, 0);
 }
-/* Any event: each argument as the format wants it. */
+/* Records any event: each argument as the format requires. */
 LAT_I_RARE void lat_i_log_rare(const struct lat_i_format *format, unsigned on, uint8_t *numbers,
                                const char **texts)
 {
@@ -221,7 +221,7 @@ LAT_I_RARE void lat_i_log_rare(const struct lat_i_format *format, unsigned on, u
     lat_i_build_emit_id(format->id, on, &build);
 }
 
-/* Numbers alone. */
+/* Records numbers alone. */
 static LAT_INLINE int lat_i_log_numbers(uint32_t id, struct lat_i_log *log)
 {
     const uint32_t words = (log->bytes + 7u) / 8u, slack = 8u * words - log->bytes;
@@ -249,7 +249,7 @@ static LAT_INLINE void lat_i_log_emit(const struct lat_i_format *format, unsigne
                                  : lat_i_text(format->id, log->numbers, log->bytes, log->texts[0]))
             return;
     }
-    /* A copy: `log` itself is then never in memory. */
+    /* A copy, so that `log` itself is never in memory. */
     const char *texts[LAT_I_LOG_ARGUMENTS];
     for (uint32_t text = 0; text < log->text_count; text++)
         texts[text] = log->texts[text];
@@ -361,7 +361,7 @@ static LAT_INLINE void lat_i_log_pointer(struct lat_i_log *log, const volatile v
 {
     lat_i_log_64(log, (uintptr_t)value);
 }
-/* The signed ones, so that no conversion is implicit. */
+/* The signed types are separate, so that no conversion is implicit. */
 static LAT_INLINE void lat_i_log_char(struct lat_i_log *log, char value)
 {
     lat_i_log_8(log, (uint8_t)value);
@@ -387,7 +387,7 @@ static LAT_INLINE void lat_i_log_i64(struct lat_i_log *log, long long value)
     lat_i_log_64(log, (uint64_t)value);
 }
 
-/* clang warns that side effects in what _Generic looks at do not happen: they do, once, below. */
+/* clang warns that side effects in the operand of _Generic do not happen: they do, once, below. */
 #ifdef __clang__
 #define LAT_I_LOG_QUIET                                                                        \
     _Pragma("clang diagnostic push")                                                           \
@@ -413,10 +413,10 @@ static LAT_INLINE void lat_i_log_i64(struct lat_i_log *log, long long value)
 #define LAT_I_LOG_LOUD
 #endif
 
-/* ---- the place -------------------------------------------------------------- */
+/* ---- the call site ---------------------------------------------------------- */
 
 /* Writes the descriptor and loads its address. `?`: into the section group of the function,
- * if it has one, so that copies of an inline function leave one descriptor. */
+ * if it has one, so that copies of an inline function share one descriptor. */
 #if defined(__x86_64__)
 #define LAT_I_FORMAT_ADDRESS "leaq 771f(%%rip), %[here]\n"
 #define LAT_I_FORMAT_TEXT(name) "%P[" name "]"
@@ -470,7 +470,7 @@ static LAT_INLINE void lat_i_log_i64(struct lat_i_log *log, long long value)
     LAT_I_LOG_18TH(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
 #define LAT_I_LOG_18TH(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, ...) r
 
-/* Types of eight arguments in 32 bits, the first in the lowest; what is done with each. */
+/* Types of eight arguments in 32 bits, the first in the lowest; then the operation on each. */
 #define LAT_I_LOG_T1(a) (LAT_I_LOG_TYPE(a))
 #define LAT_I_LOG_T2(a, b) (LAT_I_LOG_TYPE(a) | LAT_I_LOG_TYPE(b) << 4)
 #define LAT_I_LOG_T3(a, b, c)                                                                   \

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Packets of a network, recorded by a program that has them in its hands: a driver, a router, a
- * proxy, a stack of its own.
+ * Network packets, recorded by a program that handles them: a driver, a router, a
+ * proxy, a network stack.
  *
  *     static const struct lat_interface uplink = {"uplink", LAT_LINK_ETHERNET, 256};
  *     lat_record_packet(&uplink, LAT_PACKET_OUTBOUND, frame, frame_bytes);
  *
- * Each is an event `packets:packet` (spec/packets.pleco) of the thread that calls, on the time line
- * of all others, and is switched like any other. `lat convert RECORDING --to pcapng` writes what
- * tshark reads, with the names of the interfaces and the directions. A file that includes this
- * carries the schema, and shows the event to recorders.
+ * Each is an event `packets:packet` (spec/packets.pleco) of the calling thread, on the timeline
+ * of all others, and is enabled like any other. `lat convert RECORDING --to pcapng` writes a file for
+ * tshark, with the names of the interfaces and the directions. A file that includes this
+ * contains the schema, and makes the event known to recorders.
  *
  * Context of the functions: any thread, any signal handler. They do not block, allocate, or change
  * errno. Cost: disabled, two loads and a branch; enabled, that of an event whose length is known
- * only at run time (build.h), with the copy of the name and of the bytes that are kept.
+ * only at run time (build.h), with the copy of the name and of the kept bytes.
  */
 #ifndef LAT_PACKET_H
 #define LAT_PACKET_H
@@ -23,34 +23,34 @@
 
 LAT_I_C_BEGIN
 
-/** Kinds of packets that are common: what their first byte belongs to. All numbers of
+/** Common link types, which define the first header of a packet. All numbers of
  * tcpdump.org/linktypes.html may be used. */
 #define LAT_LINK_ETHERNET 1u
 #define LAT_LINK_PPP 9u
-#define LAT_LINK_IP 101u /* IPv4 or IPv6, as the first four bits say */
+#define LAT_LINK_IP 101u /* IPv4 or IPv6, by the first four bits */
 #define LAT_LINK_IEEE802_11 105u
 #define LAT_LINK_CAN 227u
 
-/** Where a packet went, seen from the interface. */
+/** Direction of a packet, seen from the interface. */
 #define LAT_PACKET_UNKNOWN LAT_ENUM_PACKETS_PACKET_DIRECTION_UNKNOWN
 #define LAT_PACKET_INBOUND LAT_ENUM_PACKETS_PACKET_DIRECTION_INBOUND
 #define LAT_PACKET_OUTBOUND LAT_ENUM_PACKETS_PACKET_DIRECTION_OUTBOUND
 typedef enum lat_enum_packets_packet_direction lat_packet_direction;
 
-/** Something that packets go through. Two of the same name and link type are one interface. */
+/** An interface that packets pass. Two of the same name and link type are one interface. */
 struct lat_interface {
-    const char *name;    /* shown by readers; some 15 characters are usual */
+    const char *name;    /* shown by readers; about 15 characters are usual */
     uint16_t link_type;  /* LAT_LINK_ETHERNET, … */
-    uint32_t snap_bytes; /* most bytes of a packet that are kept; 0 = all */
+    uint32_t snap_bytes; /* maximum bytes kept of a packet; 0 = all */
 };
 
-/* Everything of a record but name and data: its fields, and what aligns them. */
+/* All of a record except name and data: its fields and their alignment. */
 #define LAT_I_PACKET_FIELDS_BYTES 24u
 
 /**
- * Records a packet of which the program holds the first `bytes` bytes, and which was
+ * Records a packet of which the program has the first `bytes` bytes, and which was
  * `original_bytes` long on the network. At most `snap_bytes` of them are kept, and at most as many
- * as a packet of the ring takes: the record tells both lengths.
+ * as fit into a packet of the ring: the record contains both lengths.
  */
 static inline void lat_record_packet_part(const struct lat_interface *interface,
                                           lat_packet_direction direction, const void *data,
@@ -78,7 +78,7 @@ static inline void lat_record_packet_part(const struct lat_interface *interface,
                        (uint32_t)original_bytes, (uint32_t)direction, data, (uint32_t)kept);
 }
 
-/** Records a packet that the program holds as a whole. */
+/** Records a packet that the program has completely. */
 static inline void lat_record_packet(const struct lat_interface *interface,
                                      lat_packet_direction direction, const void *data, size_t bytes)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Writing a record into the current CPU's ring, AArch64 Linux: one restartable
- * sequence. The same steps as ring_cpu_x86_64.h, which explains them; here the
+ * sequence, with the same steps as in ring_cpu_x86_64.h, which explains them. Here the
  * commit is a store-release (pair W1), because plain stores may be reordered.
- *
  * Registers: x9 ring, x10 start position, x11 end position, x12 place in the data,
  * x13 time and scratch. No isb before the counter: an event may be stamped a
  * few cycles early, never before the previous record of its own thread.
@@ -74,12 +73,12 @@ static LAT_INLINE char *lat_i_rseq_area(void)
 #define LAT_I_RSEQ_CLOBBERS "x9", "x10", "x11", "x12", "x13", "memory", "cc"
 
 #define LAT_I_NO_STORES ""
-/* offset counts from the ring's control page, as on x86-64; here x12 is there already */
+/* offset counts from the ring's control page, as on x86-64; here x12 already includes it */
 #define LAT_I_STORE_R(n, offset) "str %[w" #n "], [x12, #(" #offset " - 4096)]\n"
 #define LAT_I_WORD_R(n) , [w##n] "r"(w##n)
 #define LAT_I_STORE_M(n, offset) "ldr x13, %[w" #n "]\n str x13, [x12, #(" #offset " - 4096)]\n"
 #define LAT_I_WORD_M(n) , [w##n] "m"(w##n)
-/* From an array: more than eight words do not fit the operands of one asm. */
+/* From an array: more than eight words do not fit into the operands of one asm. */
 #define LAT_I_FROM_ARRAY 1
 #define LAT_I_WORD_P(n)
 #define LAT_I_STORE_P(n, offset)                                                               \

@@ -5,27 +5,27 @@
  *
  * Between labels 32 and 33 the kernel guarantees: if this thread is preempted,
  * migrated or interrupted by a signal there, it continues at 34 instead. So up to
- * the last store nobody else has run on this CPU since the sequence began, and
+ * the last store no other thread has run on this CPU since the sequence began, and
  * that store alone publishes. The time stamp is read inside, so it is later than
  * every record already in the ring. x86 keeps stores in order: a plain store
  * is a release (pair W1).
  *
  * Registers: rcx ring, rdi start position and then place in the data, rsi end position with its
  * slack, rax/rdx time, rdx before that the thread's struct rseq relative to fs. fs:0(rdx) is
- * rseq.cpu_id_start, always a valid index; a thread without rseq never has a writer id, so it
- * leaves by the first test.
+ * rseq.cpu_id_start, always a valid index; a thread without rseq never has a writer id, so the
+ * first test rejects it.
  *
  * The clock is read as soon as the ring is known. On some processors rdtsc waits for what
  * precedes it and overlaps with what follows: read after the checks, whose loads depend on a
  * multiplication, an event costs 1.20 clock reads, read ahead of them 1.13 (bench/METHODOLOGY.md).
  *
- * What counts is how many instructions there are: rdtsc lets nothing overlap with its own work at
- * the front end, so every six of them cost a cycle whatever they do (bench/METHODOLOGY.md). Hence
- * the header goes out as id, low and high part of the time: three stores, where joining them
- * would take four instructions and a store. Hence, too, the end is compared with its slack in
- * it: a record that fits to the byte then takes the slow path, which finds that it fits.
+ * The number of instructions matters: rdtsc does not overlap with other work in the front end,
+ * so every six instructions cost a cycle whatever they are (bench/METHODOLOGY.md). Hence
+ * the header is written as id, low and high part of the time: three stores, where joining them
+ * would take four instructions and a store. For the same reason the end is compared including its slack:
+ * a record that fits to the byte then takes the slow path, which finds that it fits.
  *
- * The mask is this process's own: a cursor that another process wrote leads into the ring all the same.
+ * The mask is this process's own: even a cursor written by another process stays within the ring.
  */
 #ifndef LAT_RING_CPU_X86_64_H
 #define LAT_RING_CPU_X86_64_H
@@ -67,9 +67,9 @@
     "movl %%eax, 4098(%%rcx, %%rdi)\n"                                                         \
     "movw %%dx, 4102(%%rcx, %%rdi)\n"
 
-/* In an object that can be unloaded, its descriptor must not stay behind in the thread: at the
- * thread's next interruption, be it hours later, the kernel would look for it where nothing is
- * any more, and end the program. The slow path leaves none behind either. */
+/* In an object that can be unloaded, the descriptor must be cleared from the thread: at the
+ * thread's next interruption, possibly hours later, the kernel would read unmapped memory
+ * and kill the program. The slow path clears it too. */
 #if defined(__PIC__) && !defined(__PIE__)
 #define LAT_I_RSEQ_FORGET "movq %[ro], %%rdx\n movq $0, %%fs:8(%%rdx)\n"
 #else
@@ -92,7 +92,7 @@
 #define LAT_I_RSEQ_CLOBBERS "rax", "rcx", "rdx", "rdi", "rsi", "memory", "cc"
 
 #define LAT_I_NO_STORES ""
-/* A word from anywhere, through rax, which is free once the header is written;
+/* Any operand, through rax, which is free once the header is written;
  * offset: 4104 + 8 * number. */
 #define LAT_I_STORE_M(n, offset) "movq %[w" #n "], %%rax\n movq %%rax, " #offset "(%%rcx, %%rdi)\n"
 #define LAT_I_WORD_M(n) , [w##n] "rme"(w##n)
@@ -100,11 +100,11 @@
 #define LAT_I_WORD_P(n) LAT_I_WORD_M(n)
 #define LAT_I_WORDS_P
 #ifdef __OPTIMIZE__
-/* From a register or an immediate. */
+/* A register or an immediate. */
 #define LAT_I_STORE_R(n, offset) "movq %[w" #n "], " #offset "(%%rcx, %%rdi)\n"
 #define LAT_I_WORD_R(n) , [w##n] "re"(w##n)
 #else
-/* Here the registers would not always suffice. */
+/* Here there would not always be enough registers. */
 #define LAT_I_STORE_R(n, offset) LAT_I_STORE_M(n, offset)
 #define LAT_I_WORD_R(n) LAT_I_WORD_M(n)
 #endif
@@ -120,7 +120,7 @@
     return 1;                                                                                  \
     slow:
 #ifdef __OPTIMIZE__
-/* `slack` is known to be a constant: one instruction less. */
+/* `slack` is a compile-time constant: one instruction less. */
 #define LAT_I_RESERVE_STORE_COMMIT(size, stores, words)                                        \
     __asm__ goto(LAT_I_RSEQ_RESERVE("%c[distance]") stores LAT_I_RSEQ_COMMIT                   \
                  :                                                                             \

@@ -4,14 +4,14 @@
  * (spec/ring-abi.md §4, "per thread"): for programs compiled with LAT_RING_THREAD
  * and for machines without restartable sequences.
  *
- * `limit` is also the mark of being inside: while it is LAT_LIMIT_BUSY, a signal
+ * `limit` also marks the thread as being inside a record: while it is LAT_LIMIT_BUSY, a signal
  * handler of this thread finds no room and takes the slow path, to a ring of
  * its nesting level. It is set before the cursor is read, so a handler either ran
- * wholly before or goes elsewhere. Only this thread writes its ring: the marks need no
- * atomic instruction, only that the compiler keeps the order. A handler that opened a new packet
- * between the two first steps left a cursor beyond the old limit, which then fails.
+ * completely before or uses another ring. Only this thread writes its ring: the marks need no
+ * atomic instruction, only compiler barriers. A handler that opened a new packet
+ * between the first two steps left a cursor beyond the old limit, so the check fails.
  *
- * The end is compared with its slack in it: a record that fits to the byte then takes the slow
+ * The end is compared including its slack: a record that fits to the byte then takes the slow
  * path, which finds that it fits.
  */
 #ifndef LAT_RING_THREAD_H
@@ -30,8 +30,8 @@
 #define LAT_I_WORD_P(n)
 #define LAT_I_WORDS_P
 
-/* The clock is read as soon as the ring is this event's, ahead of the room check: on x86-64 what
- * follows then overlaps with it, and what precedes it does not (bench/METHODOLOGY.md). */
+/* The clock is read as soon as the ring is reserved, before the room check: on x86-64 later
+ * instructions overlap with the read, earlier ones do not (bench/METHODOLOGY.md). */
 #if defined(__x86_64__)
 struct lat_i_stamp {
     uint32_t low, high;

@@ -10,24 +10,24 @@
 
 /* The code before the scheduler starts: the name of this thread is the name of the program. */
 #define LAT_RTOS_MAIN 1u
-/* Interrupt n is the thread n + this. */
+/* Interrupt n is recorded as thread LAT_RTOS_INTERRUPTS + n. */
 #define LAT_RTOS_INTERRUPTS 0x10000u
-/* Interrupts that nest. More are not recorded. */
+/* Maximum nesting of interrupts. Deeper ones are not recorded. */
 #define LAT_RTOS_NESTING 8u
 
 struct lat_i_rtos {
-    uint32_t task;       /* thread that has the processor */
+    uint32_t task;       /* thread that runs */
     uint32_t idle;       /* thread of the idle task; 0 before it is created */
-    const void *leaving; /* FreeRTOS: control block of the task that had it before the kernel chose */
-    uint32_t state;      /* what the running task goes into when it leaves, as far as it is known; else 0 */
-    uint16_t depth;      /* interrupts that have begun and not ended; an interrupt leaves it as it was */
+    const void *leaving; /* FreeRTOS: control block of the task that ran before the kernel's choice */
+    uint32_t state;      /* state of the running task after it leaves, if known; else 0 */
+    uint16_t depth;      /* interrupts that have begun and not ended; every interrupt restores it */
     uint16_t irqs[LAT_RTOS_NESTING];
 };
 /* Defined by lat/freertos.h in the kernel's files, or by rtos_trace.c. */
 extern struct lat_i_rtos lat_i_rtos;
 
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-/** The exception that is handled, 0 in a thread [ARMv7-M ARM, B1.4.2]. */
+/** The active exception, 0 in a thread [ARMv7-M ARM, B1.4.2]. */
 static inline uint32_t lat_i_rtos_exception(void)
 {
     uint32_t exception;
@@ -49,8 +49,8 @@ static inline uint32_t lat_rtos_context(void)
 #endif
 }
 
-/* The level of an interrupt that has begun, from 1; 0 if it has not. An interrupt does not interrupt itself:
- * if it begins and is here already, it and those inside it ended without saying so. */
+/* The level of an active interrupt, from 1; 0 if it is not active. An interrupt does not interrupt itself:
+ * if it begins while it is listed, it and those inside it have ended without an exit event. */
 static inline uint32_t lat_i_rtos_level(uint32_t irq)
 {
     uint32_t level = lat_i_rtos.depth;
@@ -64,7 +64,7 @@ static inline void lat_i_rtos_set_depth(uint32_t depth)
     *(volatile uint16_t *)&lat_i_rtos.depth = (uint16_t)depth;
 }
 
-/* An interrupt begins; 0 if there are too many inside each other. */
+/* An interrupt begins; returns 0 if too many are nested. */
 static inline int lat_i_rtos_enter(uint32_t irq)
 {
     const uint32_t before = lat_i_rtos_level(irq);

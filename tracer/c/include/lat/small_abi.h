@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The small area: the memory of a traced program without an operating system. Layout only; who
- * writes which word, in which order, is spec/small-area.md. The Rust mirror is crates/ring, and
- * a test there compiles this file and compares every number.
+ * The small area: the memory of a traced program without an operating system. Layout only;
+ * spec/small-area.md defines the writer of each word and the order of the writes. The Rust mirror is
+ * crates/ring, and a test there compiles this file and compares every number.
  *
  *   header 128 bytes | per core: control block 64 bytes, packets | schema descriptors
  *
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define LAT_SMALL_ABI_VERSION 1u
-/* Spells "LatSmal1"; the complement stands beside it, as in abi.h. */
+/* Spells "LatSmal1"; the complement is next to it, as in abi.h. */
 #define LAT_SMALL_MAGIC UINT64_C(0x316c616d5374614c)
 #define LAT_SMALL_PACKET_MAGIC 0x4c345053u /* "SP4L" */
 #define LAT_SMALL_BYTE_ORDER_MARK 0x01020304u
@@ -26,8 +26,8 @@
 #define LAT_SMALL_CORES_MAX 256u
 #define LAT_SMALL_AREA_BYTES_MAX 0x80000000u
 
-#define LAT_SMALL_MODE_DISCARD 0u   /* a full ring loses the new events */
-#define LAT_SMALL_MODE_OVERWRITE 1u /* and this one the old packets */
+#define LAT_SMALL_MODE_DISCARD 0u   /* a full ring drops new events */
+#define LAT_SMALL_MODE_OVERWRITE 1u /* a full ring drops the oldest packets */
 #define LAT_SMALL_STATE_READY 1u
 
 #define LAT_SMALL_LIMIT_CLOSED 0u /* the next record opens a packet */
@@ -47,8 +47,8 @@ struct lat_small_header {
     uint32_t abi_version;      /*  16 */
     uint32_t byte_order;       /*  20 LAT_SMALL_BYTE_ORDER_MARK */
     uint32_t header_bytes;     /*  24 sizeof(struct lat_small_header) */
-    uint32_t area_bytes;       /*  28 what is used of the memory */
-    uint64_t address;          /*  32 of this header, as the program has it */
+    uint32_t area_bytes;       /*  28 used bytes of the memory */
+    uint64_t address;          /*  32 of this header in the program's address space */
     uint16_t core_count;       /*  40 */
     uint16_t schema_count;     /*  42 */
     uint32_t event_count;      /*  44 of all schemas */
@@ -62,7 +62,7 @@ struct lat_small_header {
     uint32_t clock_bits;       /*  80 32 or 64 */
     uint32_t pointer_bytes;    /*  84 */
     uint32_t state;            /*  88 LAT_SMALL_STATE_READY */
-    uint32_t generation;       /*  92 1, or one more than the area had that was here */
+    uint32_t generation;       /*  92 1, or one more than that of the previous area here */
     uint32_t reserved[8];      /*  96 */
 };
 
@@ -76,22 +76,22 @@ struct lat_small_schema {
 };
 
 struct lat_small_ring {
-    uint32_t cursor;         /*  0 where the next record begins, from here; 0 = no packet yet */
+    uint32_t cursor;         /*  0 offset of the next record from here; 0 = no packet yet */
     uint32_t limit;          /*  4 end of the open packet, or LAT_SMALL_LIMIT_CLOSED */
-    uint32_t context;        /*  8 who wrote the last record, or LAT_SMALL_CONTEXT_NONE */
+    uint32_t context;        /*  8 writer of the last record, or LAT_SMALL_CONTEXT_NONE */
     uint32_t busy;           /* 12 a record is being written */
     uint32_t sequence;       /* 16 of the open packet */
     uint32_t sequence_high;  /* 20 */
     uint32_t consumed;       /* 24 packets below it may be reused (low 32 bits) */
     uint32_t lost_full;      /* 28 events: no free packet */
     uint32_t lost_too_big;   /* 32 events: longer than a packet */
-    uint32_t lost_nested;    /* 36 events: inside another one, in what cannot be masked */
+    uint32_t lost_nested;    /* 36 events: inside another one, in an unmaskable interrupt */
     uint32_t begin;          /* 40 clock when the open packet was opened */
     uint32_t begin_high;     /* 44 */
     uint32_t core;           /* 48 */
     uint32_t clock_last;     /* 52 clocks of 32 bits: last reading of an opening */
-    uint32_t clock_high;     /* 56 and how often it went round */
-    uint32_t clock_backward; /* 60 openings that found the clock behind clock_last */
+    uint32_t clock_high;     /* 56 number of its wraps */
+    uint32_t clock_backward; /* 60 openings where the clock was less than clock_last */
 };
 
 struct lat_small_packet {
@@ -102,7 +102,7 @@ struct lat_small_packet {
     uint16_t core;          /* 12 */
     uint16_t reserved;      /* 14 */
     uint64_t begin;         /* 16 clock when it was opened */
-    uint32_t lost_full;     /* 24 of the ring, when it was closed (while open: when opened) */
+    uint32_t lost_full;     /* 24 of the ring, when the packet was closed (while open: when opened) */
     uint16_t lost_too_big;  /* 28 low 16 bits */
     uint16_t lost_nested;   /* 30 low 16 bits */
 };

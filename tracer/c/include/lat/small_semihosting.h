@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Files on the machine of the debugger (OpenOCD, J-Link, pyOCD, QEMU), by semihosting: a way out for packets
- * and memory where there is no free serial line. Cortex-M, AArch64 and RISC-V have it [Arm, Semihosting for
+ * Files on the machine of the debugger (OpenOCD, J-Link, pyOCD, QEMU), by semihosting: an output for packets
+ * and memory where no serial line is free. Cortex-M, AArch64 and RISC-V have it [Arm, Semihosting for
  * AArch32 and AArch64; RISC-V International, RISC-V Semihosting]. With small/serial.c:
  *
  *   static intptr_t file;                         file = lat_semihosting_open("line.bin");
@@ -14,8 +14,8 @@
  *
  *   lat_semihosting_save("ram.bin", lat_port_area, sizeof lat_port_area);
  *
- * The processor is stopped during a call, for milliseconds with a debug probe: call it where that does no
- * harm. Without a debugger these instructions are faults.
+ * The processor is stopped during a call, for milliseconds with a debug probe: call it only where that is
+ * acceptable. Without a debugger these instructions fault.
  */
 #ifndef LAT_SMALL_SEMIHOSTING_H
 #define LAT_SMALL_SEMIHOSTING_H
@@ -26,7 +26,7 @@
 #define LAT_INLINE __attribute__((always_inline)) inline
 #endif
 
-/* Numbers of the calls; their parameters are words as long as an address. */
+/* Numbers of the calls; their parameters are address-sized words. */
 #define LAT_I_SYS_OPEN 1u
 #define LAT_I_SYS_CLOSE 2u
 #define LAT_I_SYS_WRITE 5u
@@ -47,7 +47,7 @@ static LAT_INLINE intptr_t lat_i_semihosting(uintptr_t call, const uintptr_t *pa
 #elif defined(__riscv)
     register uintptr_t a0 __asm__("a0") = call;
     register uintptr_t a1 __asm__("a1") = (uintptr_t)parameters;
-    /* The three have to be of 32 bits, in one page. */
+    /* The three instructions must be 32 bits wide and in one page. */
     __asm__ volatile(".option push\n\t"
                      ".balign 16\n\t"
                      ".option norvc\n\t"
@@ -64,7 +64,7 @@ static LAT_INLINE intptr_t lat_i_semihosting(uintptr_t call, const uintptr_t *pa
 #endif
 }
 
-/** Opens a file for writing, and empties it. @return its handle, -1 if that failed. */
+/** Creates or truncates a file for writing. @return its handle, or -1 on failure. */
 static inline intptr_t lat_semihosting_open(const char *name)
 {
     uintptr_t length = 0;
@@ -74,14 +74,14 @@ static inline intptr_t lat_semihosting_open(const char *name)
     return lat_i_semihosting(LAT_I_SYS_OPEN, parameters);
 }
 
-/** Writes to a file, as often as it takes. @return how many bytes it did not take: 0 unless it is full. */
+/** Writes to a file, in as many calls as needed. @return bytes not written: 0 unless the disk is full. */
 static inline uint32_t lat_semihosting_put(intptr_t file, const void *bytes, uint32_t count)
 {
     const char *from = (const char *)bytes;
     while (count != 0) {
         const uintptr_t parameters[3] = {(uintptr_t)file, (uintptr_t)from, count};
         const uintptr_t left = (uintptr_t)lat_i_semihosting(LAT_I_SYS_WRITE, parameters);
-        /* The answer is what was not written; no less than before, or a number that is none: an error. */
+        /* The result is the number of bytes not written. No progress, or an invalid number, is an error. */
         if (left >= count)
             return count;
         from += count - left;
@@ -96,7 +96,7 @@ static inline void lat_semihosting_close(intptr_t file)
     (void)lat_i_semihosting(LAT_I_SYS_CLOSE, parameters);
 }
 
-/** Writes memory to a file of its own. @return 0, or how many bytes are missing there. */
+/** Writes memory to a new file. @return 0, or the number of bytes missing from the file. */
 static inline uint32_t lat_semihosting_save(const char *name, const void *memory, uint32_t bytes)
 {
     const intptr_t file = lat_semihosting_open(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* QEMU's virt for AArch64: reset, further cores by PSCI, serial line (PL011), the physical and the virtual
- * timer of each core by a GICv2. The MMU stays off. */
+ * timer of each core through a GICv2. The MMU stays off. */
 #include "board.h"
 #include "lat_port.h"
 
@@ -30,7 +30,7 @@ void board_put(char c)
     WORD(UART) = (uint8_t)c;
 }
 
-/* Weak: a program may send its packets another way. */
+/* Weak: a program may send its packets by other means. */
 __attribute__((weak)) void lat_port_put(const void *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -44,10 +44,11 @@ _Noreturn void board_stop(void)
         __asm__ volatile("wfi");
 }
 
-/* Level 0 is the physical timer, level 1 the virtual one, which the handler of level 0 lets in. */
+/* Level 0 is the physical timer, level 1 the virtual one, which the handler of level 0 allows to
+ * interrupt. */
 void board_arm(unsigned level, uint32_t ticks)
 {
-    /* From a tick on, so that what is executed until the next ones is the same each time. */
+    /* Starts at a tick, so that the number of instructions until the next ticks is always the same. */
     const uint64_t before = lat_port_clock();
     while (lat_port_clock() == before) {
     }
@@ -59,7 +60,7 @@ void board_arm(unsigned level, uint32_t ticks)
     }
 }
 
-/* 255 times NOP, entered so that `count` are left. */
+/* 255 times NOP, entered at a point where `count` remain. */
 __attribute__((naked)) void board_pause(__attribute__((unused)) uint32_t count)
 {
     __asm__ volatile("adr x1, 1f\n"
@@ -138,7 +139,7 @@ __attribute__((used)) static _Noreturn void start(uint64_t core)
             __asm__ volatile("hvc #0" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3) : : "memory");
         }
     }
-    /* A smaller number interrupts a greater one; bytes 3 and 2 of the words of interrupts 24 and 28. */
+    /* Lower numbers have higher priority; bytes 3 and 2 of the words of interrupts 24 and 28. */
     WORD(DISTRIBUTOR + 0x418u) = 0x40u << 24;
     WORD(DISTRIBUTOR + 0x41cu) = 0x80u << 16;
     WORD(DISTRIBUTOR + 0x100u) = 1u << PHYSICAL_INTERRUPT | 1u << VIRTUAL_INTERRUPT;

@@ -11,8 +11,8 @@
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
-/* The virtual counter, one for all cores [Arm ARM, D12.1]; CNTFRQ_EL0 says 62.5 MHz in QEMU. Read
- * without a barrier: it may be read early by what the core has in flight. */
+/* The virtual counter, one for all cores [Arm ARM, D12.1]; CNTFRQ_EL0 is 62.5 MHz in QEMU. Read
+ * without a barrier: the core may read it early, while preceding instructions are in flight. */
 #define LAT_PORT_CLOCK_BITS 64
 #define LAT_PORT_CLOCK_HZ 62500000u
 static inline uint64_t lat_port_clock(void)
@@ -30,8 +30,8 @@ static inline uint32_t lat_port_core(void)
     return (uint32_t)(affinity & 0xffu);
 }
 
-/* TPIDR_EL1 holds the number: the core and 1, and in an interrupt 0x100 more (board.c). A kernel has there
- * whatever says who runs. */
+/* TPIDR_EL1 holds the number: the core plus 1, in an interrupt 0x100 more (board.c). A kernel stores the
+ * identity of its running thread there. */
 static inline uint32_t lat_port_context(void)
 {
     uint64_t context;
@@ -43,7 +43,7 @@ static inline uint32_t lat_port_context(void)
 typedef uint64_t lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)
 {
-#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, for the test of what happens then */
+#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, used by a test */
     return 0;
 #else
     uint64_t before;
@@ -60,7 +60,7 @@ static inline void lat_port_unmask(lat_port_mask_t before)
 #endif
 }
 
-/* The one serial line, between lines of text (board.c). */
+/* The only serial line; frames are sent between lines of text (board.c). */
 void lat_port_put(const void *bytes, uint32_t count);
 
 #endif

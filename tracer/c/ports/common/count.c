@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What an event costs: the runner counts the instructions between the markers. Prints
+ * The cost of an event: the runner counts the instructions between the markers. Prints
  *
  *   S WHAT BYTES    sizes: the area for 32 events and 4 packets of 512 bytes, and the switches
- *   I WHAT          what was between the markers, in their order
+ *   I WHAT          the operation between the markers, in their order
  */
 #include <many.h>
 
@@ -12,7 +12,7 @@
 
 static const struct lat_schema *const schemas[] = {LAT_SCHEMA(many)};
 
-/* Not inlined, and nothing moves across. */
+/* Not inlined, so that no code moves across. */
 __attribute__((noinline)) void mark_begin(void);
 __attribute__((noinline)) void mark_end(void);
 void mark_begin(void)
@@ -24,7 +24,7 @@ void mark_end(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* As a program has an event: a function of its own, whose arguments come in registers. */
+/* An event as in a program: a function of its own, with arguments in registers. */
 __attribute__((noinline)) static void nothing(uint32_t a)
 {
     __asm__ volatile("" : : "r"(a) : "memory");
@@ -47,7 +47,7 @@ __attribute__((noinline)) static void event_off(uint32_t a)
     lat_many_off(a);
 }
 
-/* `opens`: the packet is closed before, so the event opens one and says who writes. */
+/* With `opens` the packet is closed first, so that the event opens one and writes a WRITER record. */
 static void count(const char *name, void (*event)(uint32_t), int opens, int is_printed)
 {
     if (is_printed) {
@@ -69,7 +69,7 @@ void on_timer(unsigned level, uintptr_t pc)
     (void)pc;
 }
 
-/* Counted, then named: what is printed is executed outside of the markers. */
+/* The measurement first, then the name: printing is executed outside of the markers. */
 static void each(int is_printed)
 {
     count("nothing", nothing, 0, is_printed);
@@ -90,7 +90,7 @@ _Noreturn void program(void)
     }
     lat_small_enable(LAT_SCHEMA(many), LAT_SMALL_ALL, 1);
     lat_small_enable(LAT_SCHEMA(many), 3, 0);
-    /* The first opens a packet and says who writes: the usual event is the next. */
+    /* The first event opens a packet and writes a WRITER record: the next one is the usual case. */
     lat_many_e0();
     each(0);
     put_text("S area");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What the memory holds if the program ends at any instruction of a record: an interrupt that no mask keeps
- * away copies the area, at each instruction in turn. The ring is full, so that the record opens a packet in
- * the place of another one. Prints
+ * The content of the memory if the program ends at any instruction of a record: an unmaskable
+ * interrupt copies the area, at each instruction in turn. The ring is full, so that the record opens a packet
+ * in the place of another one. Prints
  *
- *   C OFFSET BYTES COUNT    where in the memory the copies are, how long each is, how many; then `done`
+ *   C OFFSET BYTES COUNT    offset, length and number of the copies in memory; then `done`
  */
 #include <items.h>
 
@@ -13,7 +13,7 @@
 
 #define PACKET_BYTES 256u
 #define PACKETS 2u
-/* A packet: header of 32 bytes, WRITER and events of 16 each. */
+/* A packet: header of 32 bytes, WRITER record and events of 16 bytes each. */
 #define EVENTS (PACKETS * ((PACKET_BYTES - 32u - 16u) / 16u))
 #define TICKS 8u
 #define STEPS 256u

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The example image of every port: sets the area up in memory full of garbage, records events of every
+ * The example image of every port: creates the area in memory full of garbage, records events of every
  * shape in the thread and in a timer's interrupts, and prints each on the serial line as well:
  *
- *   R WHAT CODE                what set-up refused, and with which number
+ *   R WHAT CODE                a set-up that was refused, and the error number
  *   E CORE CONTEXT NAME VALUES an event that was recorded, in the order of its context
  *   L WHAT COUNT               events that must be counted as lost, by cause
- *   A ADDRESS BYTES            where the area is; the last line is `done`
+ *   A ADDRESS BYTES            address and size of the area; the last line is `done`
  */
 #include <items.h>
 
@@ -40,13 +40,13 @@ static void line(const char *name)
 #else
     put_number(lat_port_core());
 #endif
-    /* As it is recorded. */
+    /* The number as it is recorded. */
     put_field(lat_port_context() == 0 ? LAT_SMALL_THREAD : lat_port_context());
     board_put(' ');
     put_text(name);
 }
 
-/* A line of the interrupt would come into the middle of one of the thread. */
+/* Masks interrupts, so that a line printed by the interrupt does not split one of the thread. */
 static lat_port_mask_t begin(const char *name)
 {
     const lat_port_mask_t before = lat_port_mask();
@@ -80,10 +80,10 @@ void on_timer(unsigned level, uintptr_t pc)
         board_arm(0, 50);
 }
 
-/* Every shape of a payload once, values from `n`. */
+/* Each shape of payload once, with values derived from `n`. */
 static void every_shape(uint32_t n)
 {
-    /* An empty one only before all others: babeltrace2 2.0 prints the one before for later ones. */
+    /* An empty string only before all others: babeltrace2 2.0 prints the previous one for later ones. */
     static const char *const names[] = {"a", "seven b", "with \"quotes\"",
                                         "the quick brown fox jumps over the lazy dog"};
     const char *const name = n == 0 && LAT_PORT_CORES == 1u ? "" : names[n & 3u];
@@ -172,7 +172,7 @@ static uint64_t garbage(uint32_t i)
 static void set_up(void)
 {
     struct lat_small_setup setup = {board_area_bytes, 512, PACKETS, MODE, schemas, 1};
-    /* What a memory holds that nobody cleared, or that a program before a reset left. */
+    /* Simulates uninitialised memory, or memory left by a program before a reset. */
     for (uint32_t i = 0; i < board_area_bytes / 8u; i++)
         lat_port_area[i] = garbage(i);
     /* An event before set-up. */
@@ -200,7 +200,7 @@ static void set_up(void)
     refused("nothing-left-here", &setup);
     put_text("R left-before");
     put_field(lat_small_left(board_area_bytes));
-    /* All of that changed nothing. */
+    /* None of that changed the memory. */
     int same = 1;
     for (uint32_t i = 0; i < board_area_bytes / 8u; i++)
         same &= lat_port_area[i] == garbage(i);
@@ -209,7 +209,8 @@ static void set_up(void)
     board_put('\n');
     setup.area_bytes = board_area_bytes;
     refused("good", &setup);
-    /* As after a reset that kept the memory: it is recognised, and the next is another generation. */
+    /* Like after a reset that kept the memory: the area is recognised, and the next one has a new
+     * generation. */
     put_text("R left-by-the-first");
     put_field(lat_small_left(board_area_bytes) == lat_small_bytes(512, PACKETS, 1));
     board_put('\n');
@@ -240,7 +241,7 @@ _Noreturn void program(void)
     while (__atomic_load_n(&stopped, __ATOMIC_ACQUIRE) != LAT_PORT_CORES - 1u) {
     }
 #endif
-    /* Off: neither recorded nor lost. */
+    /* Disabled: neither recorded nor lost. */
     lat_small_enable(LAT_SCHEMA(items), 3, 0);
     lat_items_wide(2);
     lat_small_enable(LAT_SCHEMA(items), 3, 1);
@@ -252,7 +253,7 @@ _Noreturn void program(void)
     lat_items_samples(many, 0x80000000u);
     put_text("L too-big 2\n");
 #ifdef EXAMPLE_FILLS
-    /* The ring is full in the end: what does not fit is counted, and what is there stays. */
+    /* The ring is full in the end: further events are counted, and the recorded ones stay. */
     uint32_t full = 0;
     for (uint32_t n = 0; n < 3000; n++) {
         const struct lat_small_ring *ring = (const void *)((const char *)lat_port_area + 128);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Records in a thread and in a timer's interrupts, and sends the packets over a line from the thread, as
- * an idle loop or a task of low priority would. Lines of text as in example.c, on the console; where the
- * machine has one line only, between the frames.
+ * an idle loop or a task of low priority would. Prints lines of text like example.c, on the console; on a
+ * machine with one line only, between the frames.
  */
 #include <items.h>
 #include <lat/small_serial.h>
@@ -18,7 +18,7 @@ static struct lat_serial serial;
 static volatile uint32_t timers;
 static volatile uint32_t timer_context;
 
-/* Prints nothing: it may come inside a frame. */
+/* Prints nothing, because it may run inside a frame. */
 void on_timer(unsigned level, uintptr_t pc)
 {
     (void)pc;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Records in a thread and in a timer's interrupts, and writes files on the machine of the debugger: the
- * packets as they are closed, to `line.bin`; then with a new area that keeps the newest, its memory, to
+ * packets as they are closed, to `line.bin`; then, with a new area in overwrite mode, the memory to
  * `ram.bin`.
- * Prints events as example.c does, `E` those of the first part and `M` those of the second, `W` and what was
- * not written, and `done`.
+ * Prints events as example.c does, `E` those of the first part and `M` those of the second, `W` and the
+ * number of bytes not written, and `done`.
  */
 #include <items.h>
 #include <lat/small_semihosting.h>

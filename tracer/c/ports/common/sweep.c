@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A timer's interrupt, and a second one inside it, come at every instruction of the record path in turn:
+ * A timer's interrupt, and a second one nested in it, occur at every instruction of the record path in turn:
  *
  *   thread       arm 0, pause K, ITEM_BEGIN, ITEM_END
  *   interrupt 0  arm 1, pause J, TIMER, TIMER      interrupt 1  TIMER
  *
- * K covers all of it, J too, by another step. Then once more with the packet closed before, so that the first
- * event opens one, which takes longer: two ranges of K, one after the other. Before all that the events are
- * recorded between `mark_begin` and `mark_end` without an interrupt, so that the runner knows what is
- * executed; there the level of TIMER is 2. With SWEEP_SENDS the packets are sent between the lines of text
- * (for a machine whose memory does not hold them), else they stay in memory. Prints:
+ * K covers all of it, and so does J, with another step. Then once more with the packet closed first, so that
+ * the first event opens one, which takes longer: two ranges of K, one after the other. Before all that the
+ * events are recorded between `mark_begin` and `mark_end` without an interrupt, so that the runner knows the
+ * executed instructions; there the level of TIMER is 2. With SWEEP_SENDS the packets are sent between the
+ * lines of text (for a machine whose memory does not hold them), else they stay in memory. Prints:
  *
- *   marked             what is between the marks has been executed
+ *   marked             the code between the marks has been executed
  *   N CONTEXT COUNT    events of a context that were recorded or counted as lost
- *   H LEVEL ADDRESS    an interrupt of this level came before this instruction
+ *   H LEVEL ADDRESS    an interrupt of this level occurred before this instruction
  *   A ADDRESS BYTES, and `done`
  */
 #include <items.h>
@@ -52,7 +52,7 @@ static uint8_t hit[2][CODE_BYTES / 8u];
 static struct lat_serial serial;
 #endif
 
-/* Not inlined, and nothing moves across. */
+/* Not inlined, so that no code moves across. */
 __attribute__((noinline)) void mark_begin(void);
 __attribute__((noinline)) void mark_end(void);
 void mark_begin(void)
@@ -64,7 +64,7 @@ void mark_end(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* Code is at the beginning of a memory that is aligned so. */
+/* The code is at the start of a memory with this alignment. */
 static uintptr_t code_begin(void)
 {
     return (uintptr_t)&mark_begin & ~(uintptr_t)(CODE_BYTES - 1u);
@@ -77,7 +77,7 @@ static void note(unsigned level, uintptr_t pc)
         hit[level][at / 8u] = (uint8_t)(hit[level][at / 8u] | 1u << (at & 7u));
 }
 
-/* Functions of their own: both are executed from two places. */
+/* Separate functions: both are executed from two places. */
 __attribute__((noinline)) static void outer_events(uint8_t level)
 {
     lat_items_timer(level, outer_count++);
@@ -121,14 +121,14 @@ static void sweep(uint32_t ticks, uint32_t inner_steps, int opens)
     for (uint32_t k = 0; k < STEPS; k++) {
         for (uint32_t i = 0; i < inner_steps; i++) {
             outer_came = inner_came = 0;
-            /* 11 has no divisor in common with 256: all positions of J come in 256 steps, and in the next
-             * ones with another tick, which may be as long as half of what J covers. */
+            /* 11 and 256 are coprime: all positions of J occur in 256 steps, and in the next ones with
+             * another tick, which may be as long as half of what J covers. */
             inner = step * 11u & 255u;
             inner_ticks = SWEEP_TICKS + (step >> 8 & 1u);
             step++;
             if (opens)
                 lat_small_close();
-            /* What waits for a tick sees it one, two or three instructions late: not always as many. */
+            /* The wait loop sees a tick one, two or three instructions late, not always the same number. */
             board_pause(i);
             board_arm(0, ticks);
             board_pause(k);
@@ -167,7 +167,7 @@ _Noreturn void program(void)
     lat_serial_begin(&serial, 256, 0, LAT_SERIAL_TEXTS);
 #endif
     for (int closed = 0; closed < 2; closed++) {
-        thread_events(); /* opens a packet and says who writes */
+        thread_events(); /* opens a packet and writes a WRITER record */
         if (closed)
             lat_small_close();
         mark_begin();

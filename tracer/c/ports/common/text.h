@@ -11,8 +11,8 @@ static inline void put_text(const char *text)
         board_put(*text++);
 }
 
-/* Decimal without a division, and shifts by constants only: others of 64 bits would be functions of a
- * library on 32-bit machines. */
+/* Decimal without a division, and with shifts by constants only: other 64-bit operations would need library
+ * functions on 32-bit machines. */
 static inline void put_number(uint64_t value)
 {
     uint64_t power = UINT64_C(10000000000000000000);

@@ -36,7 +36,7 @@ void board_put(char c)
     WORD(UART0) = (uint8_t)c;
 }
 
-/* Weak: a program may send its packets another way. */
+/* Weak: a program may send its packets by other means. */
 __attribute__((weak)) void lat_port_put(const void *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -56,13 +56,13 @@ _Noreturn void board_stop(void)
 void board_arm(unsigned level, uint32_t ticks)
 {
     WORD(TIMER(level)) = 0;
-    WORD(TIMER(level) + 0xcu) = 1; /* what came before is done */
+    WORD(TIMER(level) + 0xcu) = 1; /* clears a pending interrupt */
     WORD(TIMER(level) + 8u) = 0;   /* once only */
     WORD(TIMER(level) + 4u) = ticks;
     WORD(TIMER(level)) = 9; /* enabled, with its interrupt */
 }
 
-/* 255 times NOP, entered so that `count` are left. */
+/* 255 times NOP, entered at a point where `count` remain. */
 __attribute__((naked)) void board_pause(uint32_t count)
 {
     __asm__ volatile("adr r1, 1f\n"
@@ -105,11 +105,11 @@ static void reset(void)
         *to++ = *from++;
     for (uint32_t *to = board_bss; to < board_bss_end;)
         *to++ = 0;
-    WORD(UART0 + 0x10u) = 16; /* the least divisor */
+    WORD(UART0 + 0x10u) = 16; /* the smallest divisor */
     WORD(UART0 + 8u) = 1;     /* send */
     WORD(UART1 + 0x10u) = 16;
     WORD(UART1 + 8u) = 1;
-    /* A smaller number interrupts a greater one. */
+    /* Lower numbers have higher priority. */
     ((volatile uint8_t *)NVIC_PRIORITY)[TIMER_INTERRUPT] = 0x80;
     ((volatile uint8_t *)NVIC_PRIORITY)[TIMER_INTERRUPT + 1u] = 0x40;
     WORD(NVIC_ENABLE) = 3u << TIMER_INTERRUPT;

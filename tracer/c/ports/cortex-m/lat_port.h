@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The port for Cortex-M3 and later on the MPS2 boards, one core. Thread code has to be privileged:
- * elsewhere CPSID does nothing [ARMv7-M ARM, B5.2.1], and interrupts that come into a record are counted
+ * The port for Cortex-M3 and later on the MPS2 boards, one core. Thread code must be privileged:
+ * otherwise CPSID has no effect [ARMv7-M ARM, B5.2.1], and interrupts inside a record are counted
  * in lost_nested.
  */
 #ifndef LAT_PORT_H
@@ -13,7 +13,7 @@
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
-/* FPGAIO COUNTER: counts up and goes round, 25 MHz on AN385, 20 MHz on AN505 (its secure alias); a
+/* FPGAIO COUNTER: counts up and wraps, 25 MHz on AN385, 20 MHz on AN505 (its secure alias); a
  * SysTick would count down and have 24 bits. */
 #define LAT_PORT_CLOCK_BITS 32
 #ifdef BOARD_AN505
@@ -35,7 +35,7 @@ static inline uint32_t lat_port_context(void)
     return lat_rtos_context();
 }
 #else
-/* 0 in threads, else the number of the exception [ARMv7-M ARM, B1.4.2]. */
+/* 0 in threads, else the exception number [ARMv7-M ARM, B1.4.2]. */
 static inline uint32_t lat_port_context(void)
 {
     uint32_t exception;
@@ -47,7 +47,7 @@ static inline uint32_t lat_port_context(void)
 typedef uint32_t lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)
 {
-#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, for the test of what happens then */
+#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, used by a test */
     return 0;
 #else
     uint32_t before;

@@ -28,7 +28,7 @@ void board_put(char c)
     }
 }
 
-/* Weak: a program may send its packets another way. */
+/* Weak: a program may send its packets by other means. */
 __attribute__((weak)) void lat_port_put(const void *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -60,7 +60,7 @@ void board_arm(unsigned level, uint32_t ticks)
     start_timer(TIMER(level), 0); /* 16 bits */
 }
 
-/* 255 times NOP, entered so that `count` are left. */
+/* 255 times NOP, entered at a point where `count` remain. */
 __attribute__((naked)) void board_pause(uint32_t count)
 {
     __asm__ volatile("adr r1, 1f\n"
@@ -108,7 +108,7 @@ static void reset(void)
     WORD(UART + 0x500u) = 4; /* enable */
     WORD(UART + 8u) = 1;     /* send */
     start_timer(CLOCK, 3);   /* 32 bits */
-    /* Two bits each: a smaller number interrupts a greater one. 9 and 10 are bytes 1 and 2 of word 2. */
+    /* Two bits each; lower numbers have higher priority. 9 and 10 are bytes 1 and 2 of word 2. */
     WORD(NVIC_PRIORITY + 8u) = 0x80u << 8 | 0x40u << 16;
     WORD(NVIC_ENABLE) = 3u << TIMER_INTERRUPT;
     program();

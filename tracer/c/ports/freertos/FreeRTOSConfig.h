@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The kernel of the example images, on all machines. The last line makes it record. */
+/* Configuration of the kernel of the example images, on all machines. The last line enables recording. */
 #ifndef FREERTOS_CONFIG_H
 #define FREERTOS_CONFIG_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What the trace macros cost: the runner counts the instructions between the markers in images without
+ * The cost of the trace macros: the runner counts the instructions between the markers in images without
  * them, with them and all events off, and with them on. Prints `I WHAT` in the order of the markers.
  */
 #include <FreeRTOS.h>
@@ -52,7 +52,8 @@ static void one(void *unused)
 {
     (void)unused;
     uint32_t item = 7;
-    /* The other waits in its own yield. The first time its record names who writes and may open a packet. */
+    /* The other task waits in its own yield. Its first record includes a WRITER record and may open a
+     * packet. */
     taskYIELD();
     taskYIELD();
     mark_begin();
@@ -60,12 +61,12 @@ static void one(void *unused)
     is_counted = 1;
     mark_begin();
     taskYIELD();
-    /* Of this one the task has recorded something since it came. */
+    /* The task has already recorded an event since it was switched in. */
     xQueueSend(queue, &item, 0);
     mark_begin();
     taskYIELD();
     is_counted = 0;
-    /* The first of a task names it: not the one that is counted. */
+    /* The first event of a task records its name: it is not the counted one. */
     xQueueSend(queue, &item, 0);
     mark_begin();
     xQueueSend(queue, &item, 0);

@@ -2,10 +2,10 @@
 /*
  * The FreeRTOS example: a producer and a consumer of 1000 items, a mutex with priority inheritance, an
  * interrupt that sends, a software timer, notifications, and each other kind of object once. Counts
- * what it does by itself, and prints it in the end:
+ * its operations itself, and prints the counts at the end:
  *
- *   C WHAT COUNT       what was done so often
- *   T NUMBER NAME      a task that is there in the end
+ *   C WHAT COUNT       number of times an operation was done
+ *   T NUMBER NAME      a task that exists at the end
  *   O NAME ADDRESS     an object; the last line is `done`
  */
 #include <FreeRTOS.h>
@@ -50,8 +50,8 @@ static uint32_t sent, received, interrupts, interrupt_sends, interrupt_items, ex
 static uint32_t mediums, highs;
 static volatile uint32_t work;
 
-/* One read each time the kernel looks which task is next. The task that runs is still the one before: if it
- * is another one than the last time, that was a switch. */
+/* Read each time the kernel chooses the next task. The running task is still the previous one: if it differs
+ * from the last reading, there was a switch. */
 static TaskHandle_t last;
 static uint32_t switches;
 
@@ -116,7 +116,7 @@ static void watch(void *unused)
     vTaskSuspend(NULL);
 }
 
-/* `low` has the mutex when `high` wants it, and inherits its priority, so `medium` has to wait. */
+/* `low` holds the mutex when `high` needs it, and inherits its priority, so `medium` has to wait. */
 static void be_low(void *unused)
 {
     (void)unused;
@@ -139,7 +139,7 @@ static void be_high(void *unused)
     (void)unused;
     for (;;) {
         ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
-        /* Not at once; then it waits. */
+        /* The first attempt fails; the second one waits. */
         configASSERT(xSemaphoreTake(mutex, 0) == pdFALSE);
         xSemaphoreTake(mutex, portMAX_DELAY);
         highs++;
@@ -168,7 +168,7 @@ void example_interrupt(void)
 #if defined(__riscv) || (defined(__unix__) && tskKERNEL_VERSION_MAJOR < 11)
     traceISR_ENTER();
 #elif defined(__arm__)
-    /* Every second handler begins without it: its events are of the interrupt all the same, and its end is
+    /* Every second handler begins without it: its events belong to the interrupt all the same, and its end is
      * not recorded either. */
     if (interrupts % 2u == 0)
         traceISR_ENTER();
@@ -225,7 +225,7 @@ static void wait_in_vain(void *unused)
     vTaskSuspend(NULL);
 }
 
-/* A task that waits is woken, and finds what it waits for taken again: it waits on. */
+/* A waiting task is woken, finds the item taken by another task, and continues to wait. */
 static void steal(void)
 {
     while (eTaskGetState(in_vain) != eBlocked)
@@ -324,7 +324,7 @@ static void control(void *unused)
 #ifdef EXAMPLE_OVERWRITES
     LAT_FREERTOS_NAME_TASKS(tasks, count);
 #endif
-    /* Nothing comes from here on. */
+    /* No more events from here on. */
     taskENTER_CRITICAL();
     lat_small_enable(LAT_SCHEMA(freertos), LAT_SMALL_ALL, 0);
     example_count_switch();
@@ -377,7 +377,7 @@ _Noreturn void program(void)
     machine_begin();
 
     items = xQueueCreate(8, sizeof(uint32_t));
-    /* These have room for all: on a host that is busy several ticks come at once. */
+    /* These have room for all events: on a busy host several ticks occur at once. */
     from_interrupt = xQueueCreate(INTERRUPTS, sizeof(uint32_t));
     expired = xSemaphoreCreateCounting(EXPIRIES, 0);
     mailbox = xQueueCreate(1, sizeof(uint32_t));

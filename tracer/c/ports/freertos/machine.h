@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What the FreeRTOS images need of a machine beside board.h. */
+/* Functions that the FreeRTOS images need from a machine in addition to board.h. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
-/** The number of the example's interrupt: SIGALRM, the cause of a software interrupt, IRQ 3 or 8 as an
- * exception. */
+/** Number of the example's interrupt: SIGALRM, the cause of a software interrupt, or IRQ 3 or 8 as an
+ * exception number. */
 #if defined(__unix__)
 #define EXAMPLE_INTERRUPT 14u
 #elif defined(__riscv)
@@ -15,11 +15,11 @@
 #define EXAMPLE_INTERRUPT 24u
 #endif
 
-/** Makes ready what the kernel's port needs. Context: before the scheduler. */
+/** Prepares the machine for the kernel's port. Context: before the scheduler. */
 void machine_begin(void);
-/** The interrupt of the example comes soon after. Context: the tick's handler. */
+/** Requests the interrupt of the example shortly. Context: the tick's handler. */
 void machine_interrupt_soon(void);
-/** The example's: its interrupt came. */
+/** Defined by the example: its interrupt occurred. */
 void example_interrupt(void);
 
 #endif

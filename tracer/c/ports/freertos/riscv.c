@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* QEMU's virt, one hart: the timer is the kernel's, so the interrupt is the software interrupt of the CLINT
+/* QEMU's virt, one hart: the kernel uses the timer, so the interrupt is the software interrupt of the CLINT
  * [SiFive FU540-C000 manual, 9.2: MSIP of hart 0]. */
 #include "board.h"
 #include "machine.h"
@@ -23,7 +23,7 @@ void machine_interrupt_soon(void)
     SOFTWARE_INTERRUPT = 1;
 }
 
-/* The kernel's port calls it for all interrupts but the timer's. */
+/* Called by the kernel's port for all interrupts except the timer's. */
 void freertos_risc_v_application_interrupt_handler(void);
 void freertos_risc_v_application_interrupt_handler(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The trace macros as the functions of V10.4 use them: the names of V10.4.6 [FreeRTOS.h], and in scope
- * what is there where V10.4.6 has them [tasks.c, queue.c, timers.c, event_groups.c, stream_buffer.c,
+ * The trace macros as the functions of V10.4 use them: with the names of V10.4.6 [FreeRTOS.h], and in scope
+ * the variables that V10.4.6 has there [tasks.c, queue.c, timers.c, event_groups.c, stream_buffer.c,
  * heap_4.c]. Compiled, never run.
  */
 #include <stddef.h>

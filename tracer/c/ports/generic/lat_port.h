@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The least a port says, for compiling the core for machines that have no port here yet: a template. */
+/* A minimal port, for compiling the core for machines without a port of their own: a template. */
 #ifndef LAT_PORT_H
 #define LAT_PORT_H
 
@@ -15,7 +15,7 @@ uint32_t lat_port_context(void);
 typedef uint32_t lat_port_mask_t;
 lat_port_mask_t lat_port_mask(void);
 void lat_port_unmask(lat_port_mask_t before);
-/* Only where small/serial.c is used. */
+/* Needed only if small/serial.c is used. */
 void lat_port_put(const void *bytes, uint32_t count);
 
 #endif

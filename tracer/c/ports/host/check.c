@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What no image shows: clocks that go round, stand still and run backwards, sequences that leave 32 bits,
- * packets taken out while it runs. `check CASE FILE` leaves the memory in FILE; the runner reads it. Each
- * event has the true time as its value.
+ * Cases that no image covers: clocks that wrap, stop and run backwards, sequence numbers beyond 32 bits,
+ * packets taken while recording. `check CASE FILE` writes the memory to FILE; the runner reads it. The value
+ * of each event is its true time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void set_up(uint32_t packet_bytes, uint32_t packets, uint32_t mode)
     lat_small_enable(LAT_SCHEMA(items), LAT_SMALL_ALL, 1);
 }
 
-/* Steps of all sizes, up to what may go by between two calls of lat_small_keep_time. */
+/* Steps of all sizes, up to the maximum between two calls of lat_small_keep_time. */
 static void clock_goes_round(void)
 {
     test_clock = 0xfffffff0u;
@@ -56,7 +56,7 @@ static void clock_goes_round(void)
         lat_small_keep_time();
         test_context = (uint32_t)(next_number() % 3u);
         lat_items_wide(test_clock);
-        if (i % 500 == 0) /* stands still */
+        if (i % 500 == 0) /* the clock does not advance */
             lat_items_wide(test_clock);
     }
     CHECK(ring->lost_full == 0 && ring->clock_backward == 0);
@@ -71,7 +71,7 @@ static void clock_runs_backwards(void)
         lat_items_wide(test_clock);
     }
     lat_small_close();
-    test_clock -= 500; /* and once between two: their openings are ordered by the core */
+    test_clock -= 500; /* and once between two: the core orders their opening times */
     lat_items_wide(test_clock);
 }
 
@@ -110,11 +110,11 @@ static void packets_are_taken(void)
         lat_small_give_back(0);
     }
     CHECK(events == 1000);
-    /* What is not taken fills the ring: the rest is counted. 13 events a packet. */
+    /* Packets that are not taken fill the ring: further events are counted. 13 events a packet. */
     for (uint32_t i = 0; i < 100; i++)
         lat_items_wide(++test_clock);
     CHECK(ring->lost_full == 100u - 4u * 13u);
-    /* Inside another record: counted, and nothing else changes. */
+    /* Inside another record: counted, without any other change. */
     const uint32_t cursor = ring->cursor;
     ring->busy = 1;
     lat_items_wide(1);
@@ -136,7 +136,7 @@ static void before_and_after(void)
     CHECK(lat_small_left(AREA_BYTES) == bytes && lat_small_left(bytes) == bytes);
     CHECK(lat_small_left(bytes - 1) == 0 && lat_small_left(0) == 0);
     lat_items_wide(1);
-    /* A reset that keeps the memory, and one that keeps all but a word. */
+    /* A reset that keeps the memory, and one that keeps all of it except one word. */
     set_up(256, 4, LAT_SMALL_MODE_OVERWRITE);
     struct lat_small_header *const header = (void *)lat_port_area;
     CHECK(header->generation == 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A port to a program of this machine whose clock is a variable, for the tests of the core. */
+/* A port to a process of this machine whose clock is a variable, for the tests of the core. */
 #ifndef LAT_PORT_H
 #define LAT_PORT_H
 

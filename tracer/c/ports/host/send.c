@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The sender of small/serial.c as a program of this machine, its line the standard output:
+ * The sender of small/serial.c as a process of this machine, with standard output as its line:
  *
  *   send stream PACKETS TEXTS RUN   events WIDE that count up, 13 a packet of 256 bytes; packets are sent
- *                                   as they are closed, by the cores in turn
- *   send overwrite PACKETS          a flight recorder that has run over, sent at the end
- *   send left PACKETS               what a program left that was reset inside a packet
+ *                                   as they are closed, from the cores in turn
+ *   send overwrite PACKETS          a flight recorder that has wrapped, sent at the end
+ *   send left PACKETS               the area left by a program that was reset inside a packet
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define AREA_BYTES (1u << 16)
 _Alignas(64) uint64_t lat_port_area[AREA_BYTES / 8u];
-uint64_t test_clock = 0xfffff000u; /* goes round soon */
+uint64_t test_clock = 0xfffff000u; /* wraps soon */
 uint32_t test_context = 7;
 #if LAT_PORT_CORES > 1
 uint32_t test_core;
@@ -84,7 +84,7 @@ int main(int count, char **arguments)
         if (arguments[1][0] == 'o')
             lat_small_close();
         lat_serial_begin(&serial, 4, 0, LAT_SERIAL_TEXTS);
-        if (lat_serial_send(&serial) != 0) /* nothing is taken in this mode */
+        if (lat_serial_send(&serial) != 0) /* no packet can be taken in this mode */
             return 1;
         return lat_serial_send_area(&serial, AREA_BYTES) == 8 ? 0 : 1;
     }

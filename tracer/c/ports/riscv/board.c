@@ -14,7 +14,7 @@ __attribute__((section(".noinit"))) uint64_t lat_port_area[AREA_BYTES / 8u];
 const uint32_t board_area_bytes = AREA_BYTES;
 
 __attribute__((section(".noinit"), used, aligned(16))) char board_stacks[STACK_BYTES * LAT_PORT_CORES];
-/* Set by the first hart when memory is ready; the others wait for it. */
+/* Set by the first hart when memory is initialised; the others wait for it. */
 volatile uint32_t board_is_ready;
 
 void board_put(char c)
@@ -24,7 +24,7 @@ void board_put(char c)
     *(volatile char *)UART = c;
 }
 
-/* Weak: a program may send its packets another way. */
+/* Weak: a program may send its packets by other means. */
 __attribute__((weak)) void lat_port_put(const void *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -41,7 +41,7 @@ _Noreturn void board_stop(void)
 static void compare(uint64_t time)
 {
     volatile uint32_t *const words = (volatile uint32_t *)TIME_COMPARE(lat_port_core());
-    /* Never less than both old and new between the halves [Privileged ISA, 3.2.1]. */
+    /* Between the two halves the value is never less than both old and new [Privileged ISA, 3.2.1]. */
     words[1] = 0xffffffffu;
     words[0] = (uint32_t)time;
     words[1] = (uint32_t)(time >> 32);
@@ -58,10 +58,10 @@ static uint64_t time_now(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* One timer a hart: level 1 is the same one again inside its own handler, which lets it. */
+/* One timer per hart: level 1 is the same one again inside its own handler, which allows it. */
 void board_arm(unsigned level, uint32_t ticks)
 {
-    /* From a tick on, so that what is executed until the next ones is the same each time. */
+    /* Starts at a tick, so that the number of instructions until the next ticks is always the same. */
     const uint32_t before = (uint32_t)time_now();
     while ((uint32_t)time_now() == before) {
     }
@@ -88,7 +88,7 @@ static void put_text(const char *text)
         board_put(*text++);
 }
 
-/* A trap into machine mode has saved pc and mstatus in registers, and masked interrupts. */
+/* A trap into machine mode has saved pc and mstatus in registers, and has masked interrupts. */
 __attribute__((interrupt("machine"), aligned(4), used)) static void trap(void)
 {
     unsigned long cause, pc, status, context;
@@ -135,7 +135,7 @@ __attribute__((naked, section(".reset"), used)) void board_reset(void)
 {
     __asm__ volatile("csrr a0, mhartid\n"
                      "li t0, %0\n"
-                     "bgeu a0, t0, 2f\n" /* a hart that no port has */
+                     "bgeu a0, t0, 2f\n" /* a hart beyond LAT_PORT_CORES */
                      "la sp, board_stacks\n"
                      "li t0, %1\n"
                      "addi t1, a0, 1\n"

@@ -12,7 +12,7 @@ extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
 /* The time CSR: one counter for all harts, 10 MHz in QEMU's virt [Unprivileged ISA, Zicntr]. With 32
- * bits its low half: the tracer carries the wraps. */
+ * bits, its low half: the tracer handles the wraps. */
 #define LAT_PORT_CLOCK_HZ 10000000u
 #define LAT_PORT_CLOCK_BITS __riscv_xlen
 #if __riscv_xlen == 64
@@ -42,8 +42,8 @@ static inline uint32_t lat_port_context(void)
     return lat_rtos_context();
 }
 #else
-/* mscratch holds the number: the hart and 1, and in an interrupt 0x100 for each level around it.
- * Trap entries keep it so (board.c). */
+/* mscratch holds the number: the hart plus 1, and in an interrupt 0x100 for each enclosing level.
+ * Trap entries maintain it (board.c). */
 static inline uint32_t lat_port_context(void)
 {
     unsigned long context;
@@ -56,7 +56,7 @@ static inline uint32_t lat_port_context(void)
 typedef unsigned long lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)
 {
-#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, for the test of what happens then */
+#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, used by a test */
     return 0;
 #else
     unsigned long before;
@@ -73,7 +73,7 @@ static inline void lat_port_unmask(lat_port_mask_t before)
 #endif
 }
 
-/* On the one serial line, between lines of text (board.c). */
+/* On the only serial line, between lines of text (board.c). */
 void lat_port_put(const void *bytes, uint32_t count);
 
 #endif

@@ -4,8 +4,8 @@
 #include "boot.h"
 #include "lat_port.h"
 
-#define TIMER_VECTOR(level) (0x40u + 0x10u * (level)) /* a class of priority each */
-#define TICKS 100u /* of the APIC, at 1 GHz, for one of the programs' */
+#define TIMER_VECTOR(level) (0x40u + 0x10u * (level)) /* a priority class each */
+#define TICKS 100u /* APIC ticks, at 1 GHz, per tick of the programs */
 
 #ifndef AREA_BYTES
 #define AREA_BYTES 65536u
@@ -13,10 +13,10 @@
 __attribute__((section(".noinit"), aligned(8))) uint64_t lat_port_area[AREA_BYTES / 8u];
 const uint32_t board_area_bytes = AREA_BYTES;
 
-/* Set by the first core when memory is ready; the others wait for it. */
+/* Set by the first core when memory is initialised; the others wait for it. */
 volatile uint32_t board_is_ready;
 
-/* What GS points to. */
+/* Per-core data, addressed by GS. */
 static struct {
     uint32_t core, context;
 } cores[LAT_PORT_CORES];
@@ -28,7 +28,7 @@ void board_put(char c)
     boot_put(c);
 }
 
-/* Weak: a program may send its packets another way. */
+/* Weak: a program may send its packets by other means. */
 __attribute__((weak)) void lat_port_put(const void *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -41,17 +41,17 @@ _Noreturn void board_stop(void)
         __asm__ volatile("cli\n\thlt");
 }
 
-/* One timer a core: level 1 is the same one again inside its own handler, by a vector of higher priority,
- * which lets it. */
+/* One timer per core: level 1 is the same one again inside its own handler, by a vector of higher priority,
+ * which allows it. */
 void board_arm(unsigned level, uint32_t ticks)
 {
-    APIC(APIC_TIMER) = TIMER_VECTOR(level); /* once */
+    APIC(APIC_TIMER) = TIMER_VECTOR(level); /* one-shot */
     APIC(APIC_COUNT) = ticks * TICKS;       /* initial count */
     if (level != 0)
         __asm__ volatile("sti");
 }
 
-/* 255 times NOP, entered so that `count` are left. */
+/* 255 times NOP, entered at a point where `count` remain. */
 __attribute__((naked)) void board_pause(__attribute__((unused)) uint32_t count)
 {
     __asm__ volatile("leaq 1f(%rip), %rax\n"

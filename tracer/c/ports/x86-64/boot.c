@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* QEMU's microvm for x86-64 from its entry by PVH to long mode, on all cores. */
+/* Starts QEMU's microvm for x86-64 on all cores, from the PVH entry to long mode. */
 #include "boot.h"
 
-/* That of the program: not the one beside this file. */
+/* The header of the program: not the one next to this file. */
 #include <lat_port.h>
 
 #define SERIAL 0x3f8u
@@ -42,7 +42,7 @@ void boot_own(uint64_t own)
 {
     /* IA32_GS_BASE */
     __asm__ volatile("wrmsr" : : "c"(0xc0000101u), "a"((uint32_t)own), "d"((uint32_t)(own >> 32)));
-    /* The old interrupt controllers, whose timer would come as vector 0: all masked. */
+    /* The legacy interrupt controllers, whose timer would use vector 0: all masked. */
     out(0x21u, 0xff);
     out(0xa1u, 0xff);
     APIC(0xf0) = 0x1ff; /* on; spurious interrupts are vector 255 */
@@ -50,7 +50,7 @@ void boot_own(uint64_t own)
 }
 
 #if LAT_PORT_CORES > 1
-/* Real mode code for the other cores goes to 0x8000, page 8 of their start-up message. */
+/* Real mode code for the other cores is copied to 0x8000, page 8 of their start-up message. */
 extern const char boot_other[], boot_other_end[];
 void boot_others(void)
 {
@@ -68,7 +68,7 @@ void boot_others(void)
 }
 #endif
 
-/* From protected mode with 32 bits, as PVH has it, to long mode with pages [Intel SDM 3A, 9.8.5]. The first
+/* From 32-bit protected mode, as defined by PVH, to long mode with paging [Intel SDM 3A, 9.8.5]. The first
  * core makes the tables. */
 __asm__(".pushsection .note.board, \"a\", @note\n"
         ".align 4\n"
@@ -101,7 +101,7 @@ __asm__(".pushsection .note.board, \"a\", @note\n"
         "lgdt gdt_pointer\n"
         "long_mode:\n"
         "movl %cr4, %eax\n"
-        "orl $0x620, %eax\n" /* PAE; OSFXSR, OSXMMEXCPT: floating point is there */
+        "orl $0x620, %eax\n" /* PAE; OSFXSR, OSXMMEXCPT: floating point is supported */
         "movl %eax, %cr4\n"
         "movl $boot_pages, %eax\n"
         "movl %eax, %cr3\n"

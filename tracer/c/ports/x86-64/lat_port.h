@@ -11,8 +11,8 @@
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
-/* The time stamp counter, which takes one tick for an instruction in QEMU with -icount shift=0. On a real
- * processor ask CPUID 15H and 16H for its frequency [Intel SDM 3A, 18.17]. */
+/* The time stamp counter, one tick per instruction in QEMU with -icount shift=0. On a real
+ * processor CPUID 15H and 16H return its frequency [Intel SDM 3A, 18.17]. */
 #define LAT_PORT_CLOCK_HZ 1000000000u
 #define LAT_PORT_CLOCK_BITS 64
 static inline uint64_t lat_port_clock(void)
@@ -22,7 +22,7 @@ static inline uint64_t lat_port_clock(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* GS is where a core has what is its own (board.c): its number, then who runs. */
+/* GS points to the data of this core (board.c): its number, then the running context. */
 static inline uint32_t lat_port_core(void)
 {
     uint32_t core;
@@ -30,7 +30,7 @@ static inline uint32_t lat_port_core(void)
     return core;
 }
 
-/* The core and 1, and in an interrupt 0x100 for each level around it. */
+/* The core plus 1, and in an interrupt 0x100 for each enclosing level. */
 static inline uint32_t lat_port_context(void)
 {
     uint32_t context;
@@ -42,7 +42,7 @@ static inline uint32_t lat_port_context(void)
 typedef uint64_t lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)
 {
-#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, for the test of what happens then */
+#ifdef LAT_PORT_MASKS_NOTHING /* a broken port, used by a test */
     return 0;
 #else
     uint64_t before;
@@ -59,7 +59,7 @@ static inline void lat_port_unmask(lat_port_mask_t before)
 #endif
 }
 
-/* The one serial line, between lines of text (board.c). */
+/* The only serial line; frames are sent between lines of text (board.c). */
 void lat_port_put(const void *bytes, uint32_t count);
 
 #endif

@@ -13,7 +13,7 @@
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
-/* The kernel's cycle counter; its 32 bits go round, and the tick interrupt carries them. */
+/* The kernel's cycle counter; its 32 bits wrap, and the tick interrupt keeps count of the wraps. */
 #define LAT_PORT_CLOCK_HZ CONFIG_SYS_CLOCK_HW_CYCLES_PER_SEC
 #ifdef CONFIG_TIMER_HAS_64BIT_CYCLE_COUNTER
 #define LAT_PORT_CLOCK_BITS 64
@@ -45,7 +45,7 @@ static inline uint32_t lat_port_context(void)
     return lat_zephyr_context();
 }
 
-/* Of this CPU alone; irq_lock() of an SMP kernel would wait for the others. */
+/* This CPU only; irq_lock() of an SMP kernel would wait for the others. */
 typedef unsigned int lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)
 {
@@ -59,7 +59,7 @@ static inline void lat_port_unmask(lat_port_mask_t before)
     arch_irq_unlock(before);
 }
 
-/* The application's, where it sends packets by small/serial.c. */
+/* Defined by the application if it sends packets by small/serial.c. */
 void lat_port_put(const void *bytes, uint32_t count);
 
 #endif

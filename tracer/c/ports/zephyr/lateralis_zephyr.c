@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The hooks that Zephyr calls with CONFIG_TRACING_USER. It has empty ones that are weak; these take their
- * place. Nothing here blocks or allocates, and nothing of the kernel is written.
+ * The hooks that Zephyr calls with CONFIG_TRACING_USER. They override Zephyr's empty weak ones.
+ * Nothing here blocks or allocates, or writes to the kernel's data.
  *
  * Hooks of semaphores, mutexes and message queues are called by kernels whose tracing_user.h lists them;
- * with older ones those functions are never called, and the linker leaves them out.
+ * with older kernels those functions are never called, and the linker drops them.
  */
 #include "lateralis_zephyr.h"
 
@@ -13,13 +13,13 @@
 
 #include "lat_port.h"
 
-#define NESTING 8u /* interrupts inside each other; of more nothing is recorded */
+#define NESTING 8u /* nested interrupts; deeper ones are not recorded */
 
 __noinit uint64_t lat_port_area[LAT_ZEPHYR_AREA_BYTES / 8u];
 
 struct cpu {
-    uint32_t context;   /* thread that the CPU was last seen to run; 0 before the first */
-    uint32_t scheduled; /* the same as the events of switches name it: 0 for an idle thread */
+    uint32_t context;   /* thread last seen running on the CPU; 0 before the first */
+    uint32_t scheduled; /* the same thread in switch events: 0 for an idle thread */
     enum lat_enum_zephyr_state leaves_as;
     uint32_t depth; /* interrupts that have begun and not ended */
     uint32_t irqs[NESTING];
@@ -36,7 +36,7 @@ static struct cpu *this_cpu(void)
     return &cpus[lat_port_core()];
 }
 
-/* The number of the interrupt that is handled, where the machine says so. */
+/* The number of the active interrupt, if the machine provides it. */
 static uint32_t interrupt_number(void)
 {
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
@@ -59,7 +59,7 @@ uint32_t lat_zephyr_context(void)
     if (depth != 0)
         return LAT_ZEPHYR_INTERRUPTS + cpu->irqs[(depth < NESTING ? depth : NESTING) - 1u];
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-    /* A handler that Zephyr does not know of (IRQ_DIRECT_CONNECT); SVCall and PendSV are the kernel's. */
+    /* A handler unknown to Zephyr (IRQ_DIRECT_CONNECT); SVCall and PendSV are the kernel's. */
     const uint32_t exception = interrupt_number();
     if (exception >= 15u)
         return LAT_ZEPHYR_INTERRUPTS + exception;
@@ -74,7 +74,7 @@ static int is_idle(const struct k_thread *thread)
     return thread->base.prio == K_IDLE_PRIO;
 }
 
-/* What a thread that leaves the CPU goes into. */
+/* State of a thread after it leaves the CPU. */
 static enum lat_enum_zephyr_state state_of(const struct k_thread *thread)
 {
     const unsigned state = thread->base.thread_state;
@@ -91,7 +91,7 @@ static enum lat_enum_zephyr_state state_of(const struct k_thread *thread)
     return LAT_ENUM_ZEPHYR_STATE_READY;
 }
 
-/* The CPU runs this thread. The record is of the one before, so its own number comes after. */
+/* The CPU runs this thread. The record belongs to the previous thread, so the context is updated after it. */
 static void runs(struct cpu *cpu, const struct k_thread *thread)
 {
     const uint32_t number = number_of(thread);
@@ -115,7 +115,7 @@ void sys_trace_thread_switched_out_user(void)
 {
     struct cpu *const cpu = this_cpu();
     const struct k_thread *const thread = k_sched_current_thread_query();
-    /* A thread that came without a switched_in: before lat_zephyr_begin, or where a port has none. */
+    /* A thread without a switched_in event: before lat_zephyr_begin, or if a port has no such hook. */
     runs(cpu, thread);
     cpu->leaves_as = state_of(thread);
 }
@@ -204,7 +204,7 @@ void sys_trace_k_sem_init_user(struct k_sem *sem, int ret)
         lat_zephyr_semaphore_init(number_of(sem), sem->count, sem->limit);
 }
 
-/* Before a thread that waits is woken: what it records comes after. */
+/* Before a waiting thread is woken: its records come later. */
 void sys_trace_k_sem_give_enter_user(struct k_sem *sem)
 {
     if (sem->count >= sem->limit)
@@ -267,7 +267,7 @@ void sys_trace_k_mutex_lock_exit_user(struct k_mutex *mutex, k_timeout_t timeout
         lat_zephyr_mutex_again(number_of(mutex), mutex->lock_count);
 }
 
-/* Before it is handed to a thread that waits. */
+/* Before it is handed to a waiting thread. */
 void sys_trace_k_mutex_unlock_enter_user(struct k_mutex *mutex)
 {
     if (mutex->owner != k_sched_current_thread_query())
@@ -306,7 +306,8 @@ void sys_trace_k_msgq_put_exit_user(struct k_msgq *msgq, k_timeout_t timeout, in
         lat_zephyr_msgq_put_failed(number_of(msgq), ret);
 }
 
-/* To the front: recorded as any other, so such messages exchange arrows with those in the queue. */
+/* Put at the front: recorded like any other, so the arrows of such messages and those in the queue are
+ * swapped. */
 void sys_trace_k_msgq_put_front_enter_user(struct k_msgq *msgq, k_timeout_t timeout)
 {
     sys_trace_k_msgq_put_enter_user(msgq, timeout);

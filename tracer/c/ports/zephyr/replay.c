@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A kernel of a process that calls the hooks in the order in which Zephyr's sources do (kernel/sem.c,
+ * A simulated kernel in a process that calls the hooks in the order of Zephyr's sources (kernel/sem.c,
  * mutex.c, msg_q.c, sched.c), with threads that are contexts of this process, priorities, and a tick that
- * interrupts where it is called. It is not Zephyr: what Zephyr records on a machine is not tested by it.
+ * interrupts where it is called. It is not Zephyr: Zephyr's own records on a machine are not tested by it.
  *
- * `replay FILE` writes the memory of the area to FILE, and prints what it has counted by itself:
+ * `replay FILE` writes the memory of the area to FILE, and prints its own counts:
  *
- *   C EVENT COUNT    how often this happened       T NUMBER NAME    a thread
+ *   C EVENT COUNT    number of such events         T NUMBER NAME    a thread
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 #define EBUSY_ 16
 
 struct task {
-    struct k_thread thread; /* first: the hooks get this address */
+    struct k_thread thread; /* must be first: the hooks get this address */
     ucontext_t context;
     void (*entry)(void);
     const void *waits_for;
@@ -35,9 +35,9 @@ struct task {
 static struct task tasks[5];
 static unsigned task_count, ready_count;
 static struct task *current;
-static uint64_t cycles_passed = 0xfffff000u; /* 32 bits go round soon */
+static uint64_t cycles_passed = 0xfffff000u; /* the low 32 bits wrap soon */
 
-/* ---- what it counts --------------------------------------------------------------- */
+/* ---- its own counts --------------------------------------------------------------- */
 
 enum counted {
     SWITCH, WAKING, IRQ, CREATE, END, PRIORITY, SUSPEND, RESUME, SEM_INIT, SEM_GIVE, SEM_FULL, SEM_WANT,
@@ -59,7 +59,7 @@ static void count(enum counted what)
     counts[what] += (unsigned)counts_now;
 }
 
-/* ---- what the tracer asks of the kernel -------------------------------------------- */
+/* ---- functions of the kernel that the tracer calls --------------------------------- */
 
 k_tid_t k_sched_current_thread_query(void)
 {
@@ -113,7 +113,7 @@ static struct task *best(void)
     return found;
 }
 
-/* z_swap: another thread runs until this one is chosen again. */
+/* z_swap: other threads run until this one is chosen again. */
 static void swap(void)
 {
     sys_trace_thread_switched_out_user();
@@ -159,7 +159,7 @@ static struct task *waiter_of(const void *object)
     return found;
 }
 
-/* A thread that waits for this is woken with a result. */
+/* Wakes a thread that waits for this object, with a result. */
 static struct task *wake(const void *object, int result)
 {
     struct task *const task = waiter_of(object);
@@ -267,7 +267,7 @@ static void mutex_unlock(struct k_mutex *mutex)
     reschedule();
 }
 
-/* Of one sender and one receiver; what is in a message does not matter here. */
+/* For one sender and one receiver; the content of messages does not matter here. */
 static int msgq_put(struct k_msgq *msgq, k_timeout_t timeout)
 {
     int ret = 0;
@@ -311,7 +311,7 @@ static void msgq_get(struct k_msgq *msgq)
     reschedule();
 }
 
-/* ---- what the threads do ------------------------------------------------------------------ */
+/* ---- the threads -------------------------------------------------------------------------- */
 
 static struct k_sem pulse, spare;
 static struct k_mutex table;
@@ -319,7 +319,7 @@ static struct k_msgq queue;
 static unsigned ticks;
 static struct task *consumer_task;
 
-/* An interrupt: each third gives the semaphore; the thread it came into may be preempted after it. */
+/* An interrupt: every third gives the semaphore; the interrupted thread may be preempted after it. */
 static void tick(void)
 {
     cycles_passed += 1000;

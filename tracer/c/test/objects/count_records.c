@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* count_records FOLDER: whether the only area there has closed or open packets with content. */
+/* count_records FOLDER: whether the only area there has closed packets, or open ones with content. */
 #include "../support/area_reader.h"
 
 #include <stdio.h>
@@ -15,6 +15,6 @@ int main(int count, char **arguments)
     for (uint32_t r = 0; reader.header->rings_ready == 2 && r < reader.header->ring_count; r++)
         bytes += reader_ring(&reader, r)->cursor;
     printf("%llu bytes of packets\n", (unsigned long long)bytes);
-    /* More than a packet header, WRITER, PROCESS and THREAD_NAME take. */
+    /* More than the sizes of packet header, WRITER, PROCESS and THREAD_NAME. */
     return bytes <= 128 + 16 + 80 + 16;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The only process of the machine that test/aarch64-kernel starts: runs every test program under
- * /tests, one after the other, and switches the machine off. A program's path says how it was
- * built and how it runs: /tests/VARIANT/KIND/PROGRAM, KIND being "cpu" or "thread".
- * Under other names it is what the tests call: `env NAME=VALUE PROGRAM ARGUMENT…`, and `true`.
+ * The init process of the machine that test/aarch64-kernel starts: runs every test program under
+ * /tests, one after the other, and powers the machine off. A program's path contains its build variant
+ * and the kind of its rings: /tests/VARIANT/KIND/PROGRAM, KIND being "cpu" or "thread".
+ * Under other names it is a command called by the tests: `env NAME=VALUE PROGRAM ARGUMENT…`, and `true`.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -55,7 +55,7 @@ static void run(const char *variant, const char *kind, const char *folder, const
         }
         usleep(10000);
     }
-    /* Exit status 1 is a test that has said what failed. */
+    /* With exit status 1 the test has reported its failures. */
     if (status != 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 1))
         printf("FAIL %s [%s] wait status %x\n", program, variant, (unsigned)status);
     printf("# %s [%s]: %.1f s\n", program, variant, seconds() - start);
@@ -136,7 +136,7 @@ int main(int count, char **arguments)
     for_each("/tests", each_variant);
     puts("# machine done");
     fflush(NULL);
-    usleep(200000); /* the console's last line */
+    usleep(200000); /* lets the console print its last line */
     reboot(RB_POWER_OFF);
     return 1;
 }

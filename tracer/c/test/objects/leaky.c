@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Loses memory, so that a search for leaks walks through all of the process's memory. */
+/* Leaks memory, so that a leak check scans all of the process's memory. */
 #include "../../examples/eg.h"
 
 #include <stdlib.h>

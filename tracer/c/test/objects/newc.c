@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* `newc DIRECTORY… PATH=FILE…`: an initramfs with these directories and executables on standard
- * output, in the "newc" form of cpio (Linux, Documentation/driver-api/early-userspace). */
+/* `newc DIRECTORY… PATH=FILE…`: writes an initramfs with these directories and executables to standard
+ * output, in the "newc" format of cpio (Linux, Documentation/driver-api/early-userspace). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

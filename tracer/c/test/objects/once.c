@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* All in one process, for machines where a test can not start itself again: threads and a signal
+/* All in one process, for machines where a test cannot start itself again: threads and a signal
  * handler write into the rings, then the same process reads its area. */
 #define _GNU_SOURCE
 #include "../support/check.h"

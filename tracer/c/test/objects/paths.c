@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Every record path once, in functions whose arguments the compiler does not know. Compiled by
+/* Every record path once, in functions whose arguments are not compile-time constants. Compiled by
  * every compiler and with every option, and never run. */
 #include "../support/tests.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What is recorded: enable bytes changed from outside, patterns, and triggers on exact events
- * (spec/ring-abi.md §7). The traced program does what it is told through a mapped file.
+ * Control of recording: enable bytes changed from outside, patterns, and triggers on exact events
+ * (spec/ring-abi.md §7). The traced program receives its commands through a mapped file.
  */
 #define _GNU_SOURCE
 #include "../support/check.h"
@@ -40,7 +40,7 @@ static int obey(const char *path)
 {
     struct desk *desk = open_desk(path);
     char text[32];
-    /* On one CPU: rings are read one after the other, and the order is looked at. */
+    /* On one CPU: rings are read one after the other, and the order is checked. */
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET((size_t)sched_getcpu(), &here);
@@ -74,7 +74,7 @@ static int obey(const char *path)
     }
 }
 
-/* ---- the other side ---------------------------------------------------------------------- */
+/* ---- the recorder's side ----------------------------------------------------------------- */
 
 enum { ONE = 1, TEXT = 6, FIRST = 11, SECOND = 12 };
 
@@ -82,7 +82,7 @@ struct session {
     struct traced traced;
     struct reader reader;
     struct desk *desk;
-    char seen[512]; /* "o1 f7 …": what was recorded */
+    char seen[512]; /* "o1 f7 …": the recorded events */
 };
 
 static void visit(void *context, const struct record *record)
@@ -133,7 +133,7 @@ static void say(struct session *session, char event, uint64_t value)
     CHECK(event == 'q');
 }
 
-/* "o1 f7": says all of that. */
+/* "o1 f7": makes the program record these events. */
 static void say_all(struct session *session, const char *script)
 {
     for (const char *at = script; *at != 0; at += strcspn(at, " "), at += *at == ' ')
@@ -206,7 +206,7 @@ static void patterns(void)
 
 /* ---- triggers ---------------------------------------------------------------------------------- */
 
-/* As a recorder arms one: conditions, what will be wanted, bytes to WATCH, state last. */
+/* Arms a trigger as a recorder does: conditions, wanted bytes, enable bytes to WATCH, state last. */
 static struct lat_area_trigger *arm(struct session *session, uint32_t event, uint64_t value)
 {
     struct lat_area_trigger *trigger = &session->reader.header->trigger;

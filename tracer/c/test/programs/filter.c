@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Filters: each comparison, fields across the pieces of a payload, and everything that a filter
- * must not be able to do, whatever bytes it has.
+ * Filters: each comparison, fields across the pieces of a payload, and safety for
+ * arbitrary bytes of a filter.
  */
 #include "../support/check.h"
 
@@ -109,14 +109,14 @@ static void nonsense(void)
             const uint64_t random = next_random();
             memcpy((char *)&filter + at, &random, 8);
         }
-        /* Mostly such as get somewhere. */
+        /* Mostly filters whose steps lead somewhere. */
         filter.step_count = (uint32_t)(next_random() % 20);
         for (unsigned s = 0; s < LAT_FILTER_STEPS; s++) {
             filter.steps[s].offset &= 31;
             filter.steps[s].bytes = (uint8_t)(1u << (filter.steps[s].bytes & 3));
             filter.steps[s].if_true |= (next_random() & 1) != 0 ? 0xfe : 0;
         }
-        /* To the byte: a sanitizer sees what is read behind it. */
+        /* Exact size, so that a sanitizer detects reads past its end. */
         const size_t bytes = (size_t)(next_random() % 24);
         uint8_t *payload = (uint8_t *)malloc(bytes + 1), *exact = payload + 1;
         const struct lat_i_piece parts[2] = {{exact, bytes / 2},

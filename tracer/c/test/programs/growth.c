@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Rings that begin with little memory: no writer passes its end, what finds no room is counted, and
- * what gets memory later is used (spec/ring-abi.md §4.4). */
+/* Rings that start with little memory: no writer passes its end, events without room are counted, and
+ * memory that is added later is used (spec/ring-abi.md §4.4). */
 #define _GNU_SOURCE
 #include "../support/check.h"
 #include "../support/ledger.h"
@@ -15,7 +15,7 @@
 #define BUFFER (UINT64_C(4) << 20)
 #define PACKET 16384u
 
-/* Before the schema registers, which makes the area. */
+/* Runs before the schema registers, which makes the area. */
 static __attribute__((constructor(101))) void start_small(void)
 {
     static const char *const none[] = {NULL};
@@ -36,7 +36,7 @@ static off_t data_offset(const struct reader *reader, uint32_t ring)
                    LAT_RING_CONTROL_BYTES);
 }
 
-/* Whether a ring has pages behind what it was given: somebody wrote there. */
+/* Checks that a ring has no pages past its memory: they would prove an overrun. */
 static void check_pages(const struct reader *reader, int file)
 {
     for (uint32_t r = 0; r < reader->header->ring_count; r++) {
@@ -51,7 +51,7 @@ static void check_pages(const struct reader *reader, int file)
     }
 }
 
-/* Gives each ring `step` bytes more. @return whether all have everything. */
+/* Adds `step` bytes to each ring. @return whether all are complete. */
 static int grow(const struct reader *reader, int file, uint64_t step)
 {
     int whole = 1;
@@ -78,7 +78,7 @@ static void check_all(struct reader *reader, struct ledger *ledger)
     CHECK_EQUAL(reader->out_of_order + ledger->torn + ledger->twice + ledger->disordered, 0);
 }
 
-/* Asked for by a recorder that gives memory. */
+/* A traced program whose recorder adds memory. */
 static void make(struct traced *traced, uint64_t buffer, const char *mode)
 {
     traced_make(traced, buffer, PACKET, mode);
@@ -86,7 +86,7 @@ static void make(struct traced *traced, uint64_t buffer, const char *mode)
     snprintf(traced->record + used, sizeof traced->record - used, ";grow");
 }
 
-/* Nobody gives it more: it keeps the first events, and takes no more memory than it was given. */
+/* No reader adds memory: the ring keeps the first events, and takes no more memory than its initial part. */
 static void nobody_gives(void)
 {
     struct traced traced;
@@ -118,7 +118,7 @@ static void nobody_gives(void)
     traced_remove(&traced);
 }
 
-/* A reader gives more while it writes: less than a packet, and several. */
+/* A reader adds memory while the program writes: less than a packet at a time, and several. */
 static void given_meanwhile(uint64_t step, const char *name)
 {
     struct traced traced;
@@ -154,7 +154,7 @@ static void given_meanwhile(uint64_t step, const char *name)
     traced_remove(&traced);
 }
 
-/* Who does not say that it gives memory gets rings that need none. */
+/* A recorder that does not announce that it adds memory gets rings with all of theirs. */
 static void nobody_was_asked(void)
 {
     struct traced traced;
@@ -171,7 +171,7 @@ static void nobody_was_asked(void)
     traced_remove(&traced);
 }
 
-/* A flight recorder has its memory from the start: nobody looks before the flight is over. */
+/* A flight recorder has its memory from the start, because it is read only at the end. */
 static void overwrite(void)
 {
     struct traced traced;
@@ -194,7 +194,7 @@ int main(int count, char **arguments)
         if (strcmp(arguments[1], "write") == 0)
             for (uint64_t i = 0; i < EVENTS; i++)
                 value_emit(0, i);
-        /* As long as the rings grow, by any reader. */
+        /* As long as the rings grow, with any reader. */
         if (strcmp(arguments[1], "write-on") == 0)
             for (uint64_t i = 0; i < EVENTS; i++) {
                 value_emit(0, i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Words of the area that another process changes, at any time: the trace is spoilt, the program goes on
- * (spec/trust-model.md). Who can map the area is the same user; a mistake of a recorder can do it too. */
+/* Words of the area that another process changes, at any time: the trace is damaged, the program continues
+ * (spec/trust-model.md). Only the same user can map the area; a bug of a recorder has the same effect. */
 #define _GNU_SOURCE
 #include "../support/check.h"
 #include "../support/traced.h"
@@ -35,7 +35,7 @@ static uint64_t random_word(void)
     return state;
 }
 
-/* What may hurt: any number, positions at the ends of rings and packets, the ends of numbers. */
+/* Values likely to cause harm: any number, positions at the ends of rings and packets, extreme numbers. */
 static uint64_t hostile_word(void)
 {
     const uint64_t word = random_word();
@@ -72,13 +72,13 @@ static void *spoil_rings(void *unused)
     const uint64_t stride = header->ring_stride, count = header->ring_count;
     while (!is_over) {
         for (unsigned i = 0; i < 64; i++) {
-            /* Of threads the first rings are taken first. */
+            /* Per-thread rings: the first ones are claimed first. */
             const uint64_t number = random_word() % ((i & 1) != 0 ? count : 1);
             char *ring = rings + number * stride;
             const size_t word = words[random_word() % (sizeof words / sizeof words[0])];
             *(volatile uint64_t *)(void *)(ring + word) = hostile_word();
         }
-        /* Geometry was looked at once. */
+        /* The geometry has been read once before. */
         header->ring_stride = hostile_word();
         header->packet_bytes = hostile_word();
         header->packets_per_ring = hostile_word();
@@ -115,7 +115,7 @@ static int role_rings(void)
     return 0;
 }
 
-/* Numbers that are looked at while a schema registers and rings are opened. */
+/* Values that are read while a schema registers and rings are opened. */
 static int role_tables(unsigned which)
 {
     static struct lat_schema late;
@@ -148,7 +148,7 @@ static int role_tables(unsigned which)
         break;
     }
     lat_register(&late);
-    /* What a site does. */
+    /* The accesses of a site. */
     for (uint32_t i = 0; late.enabled != NULL && i < late.event_count; i++)
         if ((lat_i_on(&late, i) & LAT_ENABLE_RECORD) != 0)
             lat_t_one(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What happens to programs: fork and exec, daemons, vfork, plug-ins that come and go, and
+/* Process events: fork and exec, daemons, vfork, plug-ins that are loaded and unloaded, and
  * thousands of short threads. `libraries: plugin` */
 #define _GNU_SOURCE
 #include "../support/check.h"
@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-/* TEST_THREADS of the environment: fewer where threads take long to make. */
+/* TEST_THREADS in the environment: fewer on machines where creating threads is slow. */
 #define THREADS 10000u
 #define AT_ONCE 20u
 #define LOADS 30u
@@ -42,7 +42,7 @@ static int daemonise(const char *done)
 {
     value_emit(0, 0);
     if (fork() != 0)
-        return 0; /* the shell has its prompt again */
+        return 0; /* as a daemon returns to its shell */
     setsid();
     if (fork() != 0)
         exit(0);
@@ -50,7 +50,7 @@ static int daemonise(const char *done)
         return 1;
     for (int i = 0; i < 1024; i++)
         close(i);
-    /* Its ancestors have ended by now, and their ends have not taken the area away. */
+    /* Its ancestors have ended by now; their exits must not have removed the area. */
     usleep(100000);
     for (uint64_t i = 0; i < 1000; i++)
         value_emit(1, i);
@@ -81,18 +81,18 @@ static int run_vfork(void)
 }
 
 static void (*volatile plugin_emit)(uint64_t, uint64_t);
-static volatile unsigned generation; /* odd: the plug-in is there */
+static volatile unsigned generation; /* odd: the plug-in is loaded */
 static volatile unsigned seen[2];
 
-/* Several events, so that the last one takes the short way, whose sequence lies in the plug-in. */
+/* Several events, so that the last one takes the fast path, whose sequence is in the plug-in. */
 static void use_once(uint64_t writer, uint64_t generation_number)
 {
     for (uint64_t i = 0; i < USES; i++)
         plugin_emit(writer, generation_number * USES + i);
 }
 
-/* Uses the plug-in once a generation and then computes without ever entering the kernel, while
- * the plug-in is unloaded under it: its last restartable sequence is in memory that is gone. */
+/* Uses the plug-in once per generation and then computes without ever entering the kernel, while
+ * the plug-in is unloaded: its last restartable sequence is in unmapped memory. */
 static void *use_plugin(void *argument)
 {
     const uint64_t writer = (uint64_t)(uintptr_t)argument;
@@ -124,7 +124,7 @@ static int load_plugins(const char *path)
             continue;
         dlclose(plugin);
         if (dlopen(path, RTLD_NOW | RTLD_NOLOAD) != NULL)
-            return 2; /* it is still there: nothing was tested */
+            return 2; /* it is still loaded: nothing was tested */
         generation = 2 * i + 2;
         const clock_t end = clock() + CLOCKS_PER_SEC / 100;
         while (clock() < end)
@@ -197,7 +197,7 @@ static void forks_and_execs(void)
     traced_start(&traced, "fork-exec", NULL);
     CHECK_EQUAL(traced_wait(&traced), 0);
     CHECK_EQUAL(reader_count_areas(traced.directory), 2);
-    /* One of the two holds parent and child of the fork, the other what was executed. */
+    /* One of the two areas contains parent and child of the fork, the other the executed program. */
     for (unsigned i = 0; i < 2 && CHECK(find_traced(&reader, &traced)); i++) {
         read_all(&reader, &ledger, 2, 4);
         check_read(&reader, &ledger);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * At the limits of an area's tables: what finds no place is counted in lost_schemas or
- * lost_no_ring, what found one is recorded as ever. And many short processes, with threads that
- * end one after the other or are never ended, in few rings.
+ * At the limits of an area's tables: schemas and threads without a slot are counted in lost_schemas or
+ * lost_no_ring, the others are recorded normally. Also many short processes, with threads that
+ * end one after the other or never, in few rings.
  */
 #define _GNU_SOURCE
 #include "../support/check.h"
@@ -23,7 +23,7 @@
 
 /* ---- roles ----------------------------------------------------------------------- */
 
-/* A schema made at run time; what pleco would write for it. */
+/* A schema made at run time, like the output of pleco. */
 static struct lat_schema *make_schema(unsigned number, uint32_t events, uint32_t padding)
 {
     static uint8_t zeros[LAT_AREA_EVENT_COUNT];
@@ -41,7 +41,7 @@ static struct lat_schema *make_schema(unsigned number, uint32_t events, uint32_t
     return schema;
 }
 
-/* Registers, and writes event 0 if that is enabled, as a generated function would. */
+/* Registers, and records event 0 if it is enabled, like a generated function. */
 static void use_schema(struct lat_schema *schema)
 {
     lat_register(schema);
@@ -57,7 +57,7 @@ static int use_schemas(unsigned count, uint32_t events, uint32_t padding)
     return 0;
 }
 
-/* One after the other, then all of them at the same time. */
+/* One after the other, then all at the same time. */
 static int use_processes(void)
 {
     int gate[2], status, failed = 0;
@@ -93,8 +93,8 @@ static void *write_some(void *writer)
     return NULL;
 }
 
-/* Threads, each begun when the one before has ended; the main thread writes too, and its ring is
- * given back by nobody: it ends by _exit, or is killed. */
+/* Threads that each start after the previous one has ended. The main thread writes too, and its ring is not
+ * released: it ends by _exit, or is killed. */
 static void be_short(uint64_t writer)
 {
     for (unsigned i = 0; i + 1 < THREADS; i++) {
@@ -135,7 +135,7 @@ static size_t no_payload(void *context, uint32_t id, const uint8_t *payload, siz
     return 0;
 }
 
-/* `used` of the role's schemas fit, besides that of the tests; `refused` do not. */
+/* `used` schemas of the role fit, besides that of the tests; `refused` do not. */
 static void schemas(const char *name, const char *role, uint64_t used, uint64_t refused)
 {
     struct traced traced;
@@ -182,14 +182,14 @@ static void processes(void)
         reader.context = &ledger;
         CHECK_EQUAL(drain_until_end(&reader, &traced, 1), 0);
         check_whole(&reader, &ledger);
-        /* The program itself has a slot, too. */
+        /* The program itself has a slot too. */
         CHECK_EQUAL(reader.header->lost_processes, PROCESSES + 1 - LAT_AREA_PROCESS_COUNT);
         CHECK_EQUAL(reader.header->lost_schemas, 0);
         if (reader.header->ring_kind == LAT_RING_PER_CPU)
             CHECK_EQUAL(reader_losses(&reader), 0);
         else /* fewer rings than threads at the same time */
             CHECK(reader.header->lost_no_ring > 0);
-        /* Two more events of each introduce it. */
+        /* Each has two more events that introduce it. */
         CHECK_EQUAL(ledger.found + reader.introductions + reader_losses(&reader),
                     PROCESSES * (EVENTS + 2));
         ledger_free(&ledger);
@@ -199,7 +199,7 @@ static void processes(void)
     traced_remove(&traced);
 }
 
-/* TEST_ROUNDS of the environment: fewer where processes take long to start. */
+/* TEST_ROUNDS in the environment: fewer on machines where starting processes is slow. */
 static unsigned rounds_asked(void)
 {
     const char *asked = getenv("TEST_ROUNDS");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Format-string events in C: what is read back is what printf would have written. */
+/* Format-string events in C: the decoded text equals the output of printf. */
 #define _GNU_SOURCE
 #include "../support/log_cases.h"
 #include "../support/log_test.h"
@@ -31,7 +31,7 @@ static int in_plugin(void)
     return 0;
 }
 
-/* A program whose log events nobody wanted: the arguments are not even evaluated. */
+/* A program whose log events are disabled: the arguments are not even evaluated. */
 static int disabled(void)
 {
     LAT_LOG("%d", log_count_up());

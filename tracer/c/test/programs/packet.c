@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Packets of a network: both lengths are told, too long ones are cut and not lost. */
+/* Network packets: both lengths are recorded; too long ones are truncated, not lost. */
 #define _GNU_SOURCE
 #include "../support/area_reader.h"
 #include "../support/check.h"
@@ -61,7 +61,7 @@ static int program(void)
     return 0;
 }
 
-/* ---- what it left ---------------------------------------------------------------------- */
+/* ---- the recorded trace ---------------------------------------------------------------- */
 
 struct packet {
     char interface[64];
@@ -72,7 +72,7 @@ struct packet {
     size_t bytes; /* of the record */
 };
 
-/* spec/packets.pleco, by hand. @return 0: it does not fit. */
+/* Decodes spec/packets.pleco by hand. @return 0 if it does not fit. */
 static int parse(struct packet *packet, const uint8_t *payload, size_t left)
 {
     const size_t name = strnlen((const char *)payload, left);
@@ -93,7 +93,7 @@ static int parse(struct packet *packet, const uint8_t *payload, size_t left)
     return packet->bytes <= left;
 }
 
-/* The reader's `size`. The last packets of a ring may be shorter than what `parse` asks for. */
+/* The reader's `size`. The last packets of a ring may be shorter than `parse` requires. */
 static size_t size(void *context, uint32_t id, const uint8_t *payload, size_t left)
 {
     struct packet packet;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Sites whose first byte is changed (spec/ring-abi.md §10): at start, from outside while threads
- * run through them, and in plug-ins that come and go. `flags: -DLAT_PATCHABLE` */
+/* Sites whose first byte is patched (spec/ring-abi.md §10): at start, from outside while threads
+ * execute them, and in plug-ins that are loaded and unloaded. `flags: -DLAT_PATCHABLE` */
 #define _GNU_SOURCE
 #include "../support/check.h"
 #include "../support/traced_drain.h"
@@ -21,7 +21,7 @@ __attribute__((noinline)) static void site_of_one(uint64_t value)
     lat_t_one(value);
 }
 
-/* Exit status: how the sites of this object look. */
+/* Returns the state of the sites of this object as exit status. */
 static int look(void)
 {
     unsigned off = 0, on = 0, other = 0;
@@ -75,12 +75,12 @@ static int load_plugins(const char *path)
         plugin_emit(0, i);
         dlclose(plugin);
         if (lat_i_patch_tables == NULL || lat_i_patch_tables->next != NULL)
-            return 2; /* the list still leads into what was unloaded */
+            return 2; /* the list still points into the unloaded object */
     }
     return 0;
 }
 
-/* ---- the other side: what a recorder does ----------------------------------------------------- */
+/* ---- the recorder's side --------------------------------------------------------------------- */
 
 struct patcher {
     int memory; /* /proc/PID/mem */
@@ -197,7 +197,7 @@ static void switched_while_running(void)
             const uint64_t before = visited;
             usleep(20000);
             reader_drain(&reader, 1);
-            /* Off is off, but each thread may have been on its way through. */
+            /* Disabled, but each thread may have been inside the site. */
             CHECK(visited <= before + 2);
             CHECK(phases_with_events > 20);
             close(patcher.memory);

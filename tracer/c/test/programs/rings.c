@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Full rings, tiny rings, overwritten rings, records that are too big: what is written is either
- * read or counted as lost, by cause. And what each kind of field looks like in memory. */
+/* Full rings, tiny rings, overwritten rings, records that are too big: each written event is either
+ * read or counted as lost, by cause. Also the memory layout of each kind of field. */
 #define _GNU_SOURCE
 #include "../support/check.h"
 #include "../support/ledger.h"
@@ -27,7 +27,7 @@ static uint64_t lost(const struct reader *reader, size_t counter)
 }
 #define LOST(reader, cause) lost(reader, offsetof(struct lat_ring, cause))
 
-/* Runs a role and opens what it left. */
+/* Runs a role and opens its area. */
 static int run(struct traced *traced, struct reader *reader, const char *role)
 {
     traced_start(traced, role, NULL);
@@ -35,7 +35,7 @@ static int run(struct traced *traced, struct reader *reader, const char *role)
     return CHECK(find_traced(reader, traced));
 }
 
-/* Nobody reads until the end: the ring keeps the first events. */
+/* Not read until the end: the ring keeps the first events. */
 static void full_ring(const char *name, uint64_t buffer, uint64_t packet)
 {
     struct traced traced;
@@ -61,7 +61,7 @@ static void full_ring(const char *name, uint64_t buffer, uint64_t packet)
     traced_remove(&traced);
 }
 
-/* A reader empties it meanwhile, too slowly: losses are many, and exact. */
+/* A reader drains it meanwhile, too slowly: the losses are many, and exact. */
 static void drained_slowly(void)
 {
     struct traced traced;
@@ -102,7 +102,7 @@ static void overwrite(uint64_t buffer, const char *name)
         CHECK_EQUAL(reader_losses(&reader), 0);
         CHECK(ledger_has(&ledger, 0, EVENTS - 1));
         CHECK(ledger.found <= EVENTS);
-        /* What is missing lies in packets that the reader noticed were gone. */
+        /* The missing events are in packets that the reader found overwritten. */
         uint64_t missed = 0;
         for (unsigned r = 0; r < reader.header->ring_count; r++)
             missed += reader.ring[r].missed;
@@ -120,7 +120,7 @@ static void overwrite(uint64_t buffer, const char *name)
 #define TEXT_LENGTHS 151u
 #define TEXTS (70u * TEXT_LENGTHS)
 
-/* Of each length, ending at each of 70 places from the end of memory on. */
+/* A text of each length, ending at each of 70 positions before the end of mapped memory. */
 static const char *text_of(char *end, uint64_t number)
 {
     const size_t length = number % TEXT_LENGTHS;
@@ -188,7 +188,7 @@ static int write_too_big(void)
 {
     static char text[5000];
     memset(text, 'x', sizeof text - 1);
-    /* Longest text that fits: packet, less header, WRITER, tail, record header, number, NUL. */
+    /* Longest text that fits: packet less header, WRITER, tail, record header, number, NUL. */
     const size_t fits = 4096 - 128 - 16 - 8 - 8 - 8 - 1;
     text[fits] = 0;
     lat_t_text(1, text);
@@ -269,7 +269,7 @@ static void visit_fields(void *context, const struct record *record)
 
 static void fields(void)
 {
-    /* By hand from the layout rule: natural alignment, zero padding, counts of 32 bits. */
+    /* Derived by hand from the layout rule: natural alignment, zero padding, counts of 32 bits. */
     static const uint8_t expected[] = {
         0xdd, 0x11, 0, 0xfe, 0xff, 0x33, 0x33, 0x33, 0x33, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
         0xff, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0xc0, 1, 't', 'e', 'x', 't', 0,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The traced program never fails, prints, or differs because of tracing: whatever is missing, its
- * output, errno and exit status are those it would have without.
+ * output, errno and exit status are those of an untraced run.
  */
 #define _GNU_SOURCE
 #include "../support/check.h"
@@ -20,7 +20,7 @@
 #define EXIT_STATUS 7
 static const char expected_output[] = "the program's own output\nerrno 25\nerrno 25\n";
 
-/* What a program does; events of each kind between checks of errno. */
+/* The program: events of each kind between checks of errno. */
 static int work(void)
 {
     printf("the program's own output\n");
@@ -88,7 +88,7 @@ static void normal_ends(void)
     unharmed(&traced);
     setenv("LATERALIS_AREA", "/nonexistent/area", 1);
     unharmed(&traced);
-    /* It is recorded all the same, in areas of its own. */
+    /* It is recorded nevertheless, in areas of its own. */
     CHECK_EQUAL(reader_count_areas(traced.directory), 3);
     traced.record[0] = 0;
     unharmed(&traced);
@@ -101,7 +101,7 @@ static void disabled(void)
 {
     struct traced traced;
     traced_make(&traced, 65536, 4096, "discard");
-    /* traced_exec takes LATERALIS_DISABLE away: through env(1). */
+    /* traced_exec removes LATERALIS_DISABLE: set it through env(1). */
     char self[4096] = {0};
     if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
         abort();
@@ -213,7 +213,7 @@ static void full_file_system(void)
         }
         snprintf(output, sizeof output, "%s.out", traced.directory);
         unharmed(&traced);
-        /* The tables begin with some 44 KiB. */
+        /* The tables start with about 44 KiB. */
         CHECK(reader_count_areas(traced.directory) == (size >= 64));
         umount2(traced.directory, MNT_DETACH);
         traced_remove(&traced);
@@ -239,7 +239,7 @@ static void set_user_id(void)
         abort();
     traced_make(&traced, 65536, 4096, "discard");
     CHECK(chmod(traced.directory, 0755) == 0);
-    /* Not where file systems may be mounted nosuid. */
+    /* Not in a folder whose file system may be mounted nosuid. */
     snprintf(copy, sizeof copy, "/var/tmp/lateralis-test-%d", (int)getpid());
     snprintf(command, sizeof command, "cp '%.600s' %s && chown 65534 %s && chmod 4755 %s",
              self, copy, copy, copy);

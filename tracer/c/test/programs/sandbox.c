@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Programs that lock themselves in: after a filter that kills for every system call but those that they
+/* Sandboxed programs: after a seccomp filter that kills for every system call except those that the programs
  * make themselves, they record, and end as without the tracer. */
 #define _GNU_SOURCE
 #include "../support/check.h"
@@ -45,7 +45,7 @@ static void emit_all(uint64_t writer)
         value_emit(writer, i);
 }
 
-/* The first event comes in the sandbox. */
+/* The first event is recorded in the sandbox. */
 static int alone(void)
 {
     if (!lock_in(only_exit))
@@ -59,7 +59,7 @@ static int no_event(void)
     return lock_in(only_exit) ? 3 : 77;
 }
 
-/* A worker: the parent has recorded, its brother runs, it leaves by exit. */
+/* A worker whose parent has recorded and whose sibling runs; it ends by exit. */
 static int worker(int events_before)
 {
     int status;
@@ -84,7 +84,7 @@ static int worker(int events_before)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The process that was made without libc is not its parent: it records under its own number. */
+/* The process created without libc differs from its parent: it records under its own pid. */
 static int raw_fork(void)
 {
     int status;
@@ -100,7 +100,7 @@ static int raw_fork(void)
 static volatile int locked;
 static void *thread_in_sandbox(void *unused)
 {
-    value_emit(1, 0); /* from here on it is known */
+    value_emit(1, 0); /* from here on its id is known */
     while (!locked)
         usleep(100);
     emit_all(0);
@@ -113,7 +113,7 @@ static int threads(void)
     if (pthread_create(&thread, NULL, thread_in_sandbox, NULL) != 0)
         return 1;
     usleep(20000);
-    /* What libc does for a thread that ends and one that waits for it. */
+    /* The system calls of libc for a thread that ends and one that joins it. */
     const int allowed[] = {SYS_exit_group,      SYS_exit,        SYS_futex,       SYS_madvise,
                            SYS_munmap,          SYS_rt_sigprocmask, SYS_sched_yield,
                            SYS_clock_nanosleep, SYS_set_robust_list, -1};
@@ -159,8 +159,8 @@ static void sandboxed(const char *name, const char *role, uint64_t before, uint6
     traced_remove(&traced);
 }
 
-/* Nobody records: the program leaves its area, which says that it is over, and the next one takes it
- * away. */
+/* Without a recorder: the program leaves its area, marked as over, and the next program removes
+ * it. */
 static void areas_of_programs_that_are_over(void)
 {
     struct traced traced;

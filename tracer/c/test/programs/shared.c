@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Several processes in one area: children of a fork, and programs that join by LATERALIS_AREA;
- * and writers that are killed at random while others go on: every event that had been committed
- * is read back.
+ * also writers that are killed at random while others continue: every committed event is
+ * read back.
  */
 #define _GNU_SOURCE
 #include "../support/check.h"
@@ -17,7 +17,7 @@
 
 #define PROCESSES 4u
 #define EVENTS 200000u
-/* One that is not killed before it has written so many waits for it. */
+/* After this many events a worker that has not been killed waits for it. */
 #define WORKER_EVENTS (1u << 20)
 
 static void write_events(uint64_t writer, uint64_t events)
@@ -49,7 +49,7 @@ static int forking(void)
     return failed;
 }
 
-/* Committed counts of the writers, in memory of their own. */
+/* Committed counts of the writers, in separate memory. */
 struct progress {
     volatile uint64_t committed[4096];
 };
@@ -68,7 +68,7 @@ static void *work(void *argument)
         if (i % 256 == 0)
             throttle();
         if (i % 4096 == 0)
-            usleep(300); /* leaves the reader some of the machine */
+            usleep(300); /* leaves CPU time for the reader */
     }
     for (;;)
         pause();
@@ -182,8 +182,8 @@ static void joined_processes(void)
     traced_remove(&owner);
 }
 
-/* All are started at once with the name of an area that is not there: one of them makes it, the
- * others join that one, and it outlives its maker. */
+/* All are started at once with the name of an area that does not exist: one of them makes it, the
+ * others join it, and it outlives its maker. */
 static void made_by_the_first(void)
 {
     enum { ROUNDS = 20, RACERS = 6, NUMBERS = 2000 };
@@ -191,7 +191,7 @@ static void made_by_the_first(void)
     struct reader reader;
     struct ledger ledger;
     char path[200], number[16];
-    /* TEST_ROUNDS of the environment: fewer where processes take long to start. */
+    /* TEST_ROUNDS in the environment: fewer on machines where starting processes is slow. */
     const unsigned rounds =
         getenv("TEST_ROUNDS") != NULL ? (unsigned)atoi(getenv("TEST_ROUNDS")) : ROUNDS;
     for (unsigned round = 0; round < rounds && check_why[0] == 0; round++) {
@@ -206,7 +206,7 @@ static void made_by_the_first(void)
         for (unsigned i = 0; i + 1 < RACERS; i++)
             CHECK_EQUAL(traced_wait(&racer[i]), 0);
         CHECK_EQUAL(traced_wait(&racer[RACERS - 1]), 0);
-        /* One more, when all the others have gone. */
+        /* One more, after all the others have ended. */
         snprintf(number, sizeof number, "%u", (unsigned)RACERS);
         traced_start(&racer[0], "write-few", number, NULL);
         CHECK_EQUAL(traced_wait(&racer[0]), 0);
@@ -232,7 +232,7 @@ static void made_by_the_first(void)
 static void killed_writers(void)
 {
     enum { ALIVE = 4, KILLS = 50, NUMBERS = WORKER_EVENTS };
-    /* TEST_KILLS of the environment: fewer where processes take long to start. */
+    /* TEST_KILLS in the environment: fewer on machines where starting processes is slow. */
     const char *asked = getenv("TEST_KILLS");
     const unsigned kills = asked != NULL ? (unsigned)atoi(asked) % (KILLS + 1) : KILLS;
     struct traced owner, worker[ALIVE];
@@ -289,7 +289,7 @@ static void killed_writers(void)
 
             for (uint64_t i = 0; i < sure; i++)
                 missing += !ledger_has(&ledger, w, i);
-            /* One more may have been committed and not yet been noted. */
+            /* One more may have been committed but not yet noted. */
             for (uint64_t i = sure + 1; i < sure + 2 && i < NUMBERS; i++)
                 invented += (uint64_t)ledger_has(&ledger, w, i);
         }

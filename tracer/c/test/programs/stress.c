@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Four threads, two million events each, a signal every 50 us in each of them whose handler
- * records too, threads pushed from CPU to CPU at random: nothing lost, out of order, or torn.
+ * records too, threads migrated between CPUs at random: no event is lost, out of order, or torn.
  */
 #define _GNU_SOURCE
 #include "../support/check.h"
@@ -19,7 +19,7 @@
 #define THREADS 4u
 
 static uint64_t events = 2000000;
-/* Counted where they are written: thread sanitizer runs a handler late, up to the thread's end. */
+/* Counted by the writer: thread sanitizer runs a handler late, up to the thread's end. */
 static uint64_t handled[THREADS];
 static __thread uint64_t self;
 
@@ -64,7 +64,7 @@ static void *writer(void *number)
     return NULL;
 }
 
-/* The traced program: writes, and leaves the number of its handlers' events in a file. */
+/* The traced program: records, and writes the number of its handlers' events to a file. */
 static int write_events(const char *counts)
 {
     struct sigaction action;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* CPU utilisation: beside what getrusage says of the same threads, and a port's switches by hand. */
+/* CPU utilisation: compared with getrusage of the same threads, and a port's switches by hand. */
 #define _GNU_SOURCE
 #include "../support/check.h"
 
@@ -32,8 +32,8 @@ static uint64_t of_usage(const struct rusage *usage)
            ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
 }
 
-/* What getrusage says of this thread. It tells the sum of the last tick: reading the clock brings it
- * up to now. */
+/* CPU time of this thread by getrusage, which returns the sum of the last tick: reading the clock updates
+ * it. */
 static uint64_t usage_ns(void)
 {
     struct rusage usage;
@@ -61,7 +61,7 @@ static void a_thread_had_what_getrusage_says(void)
     inner = usage_ns() - inner;
     CHECK_EQUAL(lat_utilisation_finalize(), 0);
     outer = usage_ns() - outer;
-    burn(BURN_NS); /* after the end: counts for nothing */
+    burn(BURN_NS); /* after the end: not counted */
     CHECK_EQUAL(lat_utilisation_get(0, &had), 0);
     CHECK(had.thread_ns + ROUNDING_NS >= inner && inner + ROUNDING_NS >= BURN_NS);
     CHECK(had.thread_ns <= outer + ROUNDING_NS);
@@ -132,7 +132,7 @@ static void threads_born_meanwhile_count_and_ended_ones_are_told(void)
     tid = atomic_load(&other);
     CHECK_EQUAL(lat_utilisation_get(tid, &had), 0);
     CHECK(had.thread_ns >= BURN_NS && had.program_ns >= had.thread_ns);
-    /* It slept at least once before it was told to go on, and each time was put on a processor. */
+    /* It slept at least once before it was released, and each time it was scheduled in. */
     CHECK(had.thread_schedules >= 2);
     lat_utilisation_reset();
     atomic_store(&is_over, 2);
@@ -153,7 +153,7 @@ static void a_child_begins_anew(void)
     child = fork();
     if (child == 0) {
         struct lat_utilisation had;
-        /* The parent's interval is not the child's. */
+        /* The child does not inherit the parent's interval. */
         lat_utilisation_finalize();
         _exit(lat_utilisation_get(0, &had) == -ESRCH && lat_utilisation_reset() == 0 &&
                       lat_utilisation_finalize() == 0 && lat_utilisation_get(0, &had) == 0
@@ -170,7 +170,7 @@ static void a_port_tells_its_switches(void)
 {
     struct lat_utilisation_cpu cpu = {{7, 7}, {7, 7}, 0, 0, 0};
     struct lat_utilisation_slot a = {5, 5}, b = {0, 0}, idle = {0, 0};
-    /* Not tracking: nothing counts, and a finalize has no effect. */
+    /* Not tracking: switches are not counted, and a finalize has no effect. */
     lat_utilisation_switched(&cpu, &a, &b, 0, 50);
     lat_utilisation_cpu_finalize(&cpu, &b, 60);
     CHECK_EQUAL(a.ticks, 5);

@@ -170,8 +170,8 @@ static size_t sequence_end(const uint8_t *at, size_t offset, size_t left, size_t
     return align_up(offset + 4, element) + (size_t)count * element;
 }
 
-/* Bytes of a payload; more than `left` where it does not end in the packet. Ids are those of
- * support/tests.pleco, relative to its base; others' sizes are not known here. */
+/* Bytes of a payload; more than `left` if it does not end in the packet. Ids are those of
+ * support/tests.pleco, relative to its base; the sizes of others are unknown here. */
 static size_t payload_bytes(const struct reader *reader, uint32_t id, const uint8_t *at,
                             size_t left)
 {
@@ -293,8 +293,8 @@ static void check_closed(struct reader *reader, uint32_t ring, const struct lat_
                 (unsigned long long)sequence);
 }
 
-/* Copies packet `sequence` up to `cursor`: what comes after may have no memory yet, and would get some
- * by being read. @return whether the copy counts (spec/ring-abi.md §5). */
+/* Copies packet `sequence` up to `cursor`: later bytes may have no memory yet, and reading them would
+ * allocate it. @return whether the copy is valid (spec/ring-abi.md §5). */
 static int copy_packet(const struct reader *reader, struct lat_ring *ring, uint64_t sequence,
                        uint64_t cursor, uint8_t *copy)
 {
@@ -387,7 +387,7 @@ static void give_memory(const struct reader *reader)
         close(file);
 }
 
-/* A recorder's duty: who was killed could not give its ring back, and programs do not ask who lives. */
+/* A recorder's duty: a killed thread could not release its ring, and programs do not check for that. */
 static void free_rings_of_the_dead(const struct reader *reader)
 {
     for (uint32_t r = 0; r < reader->header->ring_count; r++) {

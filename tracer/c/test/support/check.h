@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What tests say: one line per fact, `ok NAME`, `FAIL NAME why` or `SKIPPED: NAME why`.
- * TEST_VARIANT of the environment is put behind the name: how the program was built.
+ * Output of tests: one line per fact, `ok NAME`, `FAIL NAME why` or `SKIPPED: NAME why`.
+ * TEST_VARIANT of the environment, the build variant, is appended to the name.
  */
 #ifndef TEST_CHECK_H
 #define TEST_CHECK_H
@@ -22,7 +22,7 @@ static void check_line(const char *word, const char *name, const char *why)
     fflush(stdout);
 }
 
-/** Notes the first thing that is wrong with the fact under test. */
+/** Notes the first failure of the fact under test. */
 static inline __attribute__((format(printf, 2, 3))) int check(int holds, const char *format, ...)
 {
     va_list arguments;

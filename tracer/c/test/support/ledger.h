@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Which events of which writers were found: each exactly once, whole, and in order in its ring. */
+/* Tracks which events of which writers were found: each exactly once, whole, and in order in its ring. */
 #ifndef TEST_LEDGER_H
 #define TEST_LEDGER_H
 
@@ -11,9 +11,9 @@ struct ledger {
     const struct reader *reader;
     uint64_t writers, numbers;
     uint8_t *seen;     /* one bit an event of the main kind */
-    uint64_t *handler; /* events of the signal handler, by writer: how many, as each is numbered */
+    uint64_t *handler; /* number of events of the signal handler, by writer; they are numbered */
     uint64_t *last;    /* by ring and writer: last number + 1 */
-    uint32_t *tid;     /* by writer: who it was */
+    uint32_t *tid;     /* by writer: its thread id */
     uint64_t found, torn, twice, disordered, misattributed, found_in_handler;
 };
 

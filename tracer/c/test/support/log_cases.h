@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Format-string events of every kind, for programs/log.c and programs/log_cpp.cc. BOTH records an
- * event and prints what printf makes of the same arguments. */
+ * event and prints the same arguments with printf. */
 #ifndef TEST_LOG_CASES_H
 #define TEST_LOG_CASES_H
 
@@ -65,13 +65,13 @@ static inline void log_cases(void)
     for (int i = 0; i < 3; i++)
         log_in_header(i);
     BOTH("same line %d", 1); BOTH("same line, another %d", 2);
-    /* Evaluated once, and only when enabled: two by the places, one by each printf. */
+    /* Evaluated once, and only when enabled: twice by the call sites, once by each printf. */
     LAT_LOG("once: %d", log_count_up()); printf("once: %d\n", log_counter);
     (void)local;
 }
 
-/* Arguments that do not suit their conversions, of which compilers warn, and conversions that are
- * not kept. What is recorded is printed by a conversion that suits. */
+/* Arguments that do not match their conversions, which compilers warn about, and conversions that are
+ * not kept. The recorded value is printed by a matching conversion. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat"
 #pragma GCC diagnostic ignored "-Wformat-extra-args"

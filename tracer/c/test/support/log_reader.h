@@ -15,14 +15,14 @@ struct log_reader {
     char schema[64];
     const char *text;
     uint32_t text_bytes, base, count;
-    /* One a record, in the order of time: a thread that was moved wrote into two rings. */
+    /* One per record, in the order of time: a thread that migrated wrote into two rings. */
     char lines[65536];
     struct {
         uint64_t time;
         size_t at; /* where it begins */
     } line[2048];
     unsigned line_count;
-    char names[4096];  /* names of the events, as they come */
+    char names[4096];  /* names of the events, in order */
 };
 
 /* The line of event `index`: `event NAME "…" (…) format,`. */
@@ -46,7 +46,7 @@ static inline size_t log_align(size_t at, size_t size)
     return (at + size - 1) / size * size;
 }
 
-/* Undoes the literal at `at`; gives what is behind it. */
+/* Unescapes the literal at `at`; returns the position after it. */
 static inline const char *log_literal(const char *at, char *out)
 {
     for (at++; *at != 0 && *at != '"'; at++) {
@@ -58,7 +58,7 @@ static inline const char *log_literal(const char *at, char *out)
             at = rest - 1;
             if (c < 0x80) {
                 *out++ = (char)c;
-            } else { /* these tests have nothing beyond U+07FF */
+            } else { /* these tests use nothing beyond U+07FF */
                 *out++ = (char)(0xc0 | c >> 6);
                 *out++ = (char)(0x80 | (c & 0x3f));
             }
@@ -162,7 +162,7 @@ static inline size_t log_size(void *context, uint32_t id, const uint8_t *payload
     return log_print(line, payload, left, NULL, 0);
 }
 
-/* Puts a line in its place. What the tables have no room for is left out, and missed there. */
+/* Inserts a line at its position. Lines without room in the tables are left out, and missed later. */
 static inline void log_insert(struct log_reader *log, uint64_t time, const char *text)
 {
     const size_t length = strlen(text), used = strlen(log->lines);

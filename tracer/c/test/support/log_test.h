@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What programs/log.c and programs/log_cpp.cc share besides their cases. */
+/* Code shared by programs/log.c and programs/log_cpp.cc, besides their cases. */
 #ifndef TEST_LOG_TEST_H
 #define TEST_LOG_TEST_H
 
@@ -7,7 +7,7 @@
 #include "log_reader.h"
 #include "traced_drain.h"
 
-/** Runs a role and compares its output with what its records print as. */
+/** Runs a role and compares its output with the text of its records. */
 static inline void compare_with_printf(const char *fact_name, const char *role, const char *schema,
                                        const char *names)
 {
@@ -39,7 +39,7 @@ static inline void compare_with_printf(const char *fact_name, const char *role, 
         CHECK(length > 0);
         check(names == NULL || strstr(log.names, names) != NULL, "no event %s in %.400s", names,
               log.names);
-        /* The schema's text compiles, and is as the compiler itself would write it. */
+        /* The schema's text compiles, and equals the compiler's canonical form. */
         const char *pleco = getenv("TEST_PLECO");
         if (pleco != NULL) {
             char command[1200], path[200];

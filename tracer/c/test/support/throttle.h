@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Keeps a test's writers from overtaking its reader, where nothing may be lost. */
+/* Keeps a test's writers from overtaking its reader, for tests without losses. */
 #ifndef TEST_THROTTLE_H
 #define TEST_THROTTLE_H
 
@@ -15,7 +15,7 @@ static inline int ring_half_full(const struct lat_ring *ring)
     const uint64_t backed = __atomic_load_n(&ring->backed_bytes, __ATOMIC_RELAXED);
     if (backed != 0 && backed < lat_i_area.packets_per_ring * lat_i_area.packet_bytes &&
         cursor > backed / 2)
-        return 1; /* its memory is still to come */
+        return 1; /* its memory is not there yet */
     return cursor > (consumed + lat_i_area.packets_per_ring / 2) * lat_i_area.packet_bytes;
 }
 

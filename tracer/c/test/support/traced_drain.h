@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Reading while a traced program runs. */
+/* Drains a traced program's rings while it runs. */
 #ifndef TEST_TRACED_DRAIN_H
 #define TEST_TRACED_DRAIN_H
 
@@ -22,7 +22,7 @@ static inline int find_traced(struct reader *reader, const struct traced *traced
     return reader->tests_base != 0;
 }
 
-/** Drains until the program has ended, ends it at the first problem. @return its wait status. */
+/** Drains until the program has ended; kills it at the first problem. @return its wait status. */
 static inline int drain_until_end(struct reader *reader, const struct traced *traced, int give_back)
 {
     int status = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Events whose payloads check themselves: who wrote it, which number, and a hash of both. */
+/* Events with self-checking payloads: writer, number, and a hash of both. */
 #ifndef TEST_VALUES_H
 #define TEST_VALUES_H
 
@@ -29,7 +29,7 @@ static inline uint64_t value_number(uint64_t value)
     return value >> 16 & 0xffffffff;
 }
 
-/** Records event `number` of a writer: mostly small ones, now and then each other kind. */
+/** Records event `number` of a writer: mostly small ones, occasionally each other kind. */
 static inline void value_emit(uint64_t writer, uint64_t number)
 {
     const uint64_t v = value_make(writer, number);
@@ -55,7 +55,7 @@ static inline void value_emit(uint64_t writer, uint64_t number)
     }
 }
 
-/** Whether a record of value_emit is whole; gives its first word. `event` is relative to the base. */
+/** Whether a record of value_emit is valid; returns its first word. `event` is relative to the base. */
 static inline int value_read(const struct record *record, uint32_t event, uint64_t *value)
 {
     uint64_t words[16];

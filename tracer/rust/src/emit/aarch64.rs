@@ -10,20 +10,20 @@
 use crate::c_core::{lat_i_state, lat_i_thread};
 use core::arch::asm;
 
-/// Writes a record of `N` words behind the header, the last of which has `slack` bytes too many.
-/// Returns false if it could not, and has then changed nothing that counts.
+/// Writes a record of a header and `N` words, the last of which has `slack` unused bytes.
+/// Returns false if it could not; then no reader can see a change.
 ///
-/// Context: anywhere. Cost: 30 instructions, and one for each word, from the fifth on two.
+/// Context: anywhere. Cost: 30 instructions, and one for each word, two from the fifth word on.
 #[inline(always)]
 pub(super) fn write<const N: usize>(id: u16, slack: u64, words: &[u64; N]) -> bool {
-    // SAFETY: only asked for words that there are: N is known when this is compiled.
+    // SAFETY: called only with numbers below N, which is known at compile time.
     let word = |number: usize| unsafe { words.as_ptr().add(number).read() };
     let from = words.as_ptr();
 
     macro_rules! sequence {
         ($size:literal, [$($store:expr),*], $($operand:tt)*) => {
             // SAFETY: rseq_offset, rings and stride are set before any event is enabled, and a thread
-            // without a writer id leaves before it uses them. The place is inside the ring's data
+            // without a writer id leaves before it uses them. The address is inside the ring's data
             // because of the mask, and the record inside its packet because of the limit. The
             // operands are inputs, all scratch is declared, and `words` has at least as many words
             // as are stored.
@@ -183,7 +183,7 @@ pub(super) fn write<const N: usize>(id: u16, slack: u64, words: &[u64; N]) -> bo
              m!(11), m!(12), m!(13), m!(14), m!(15)],
             from = in(reg) from,
         ),
-        // More words than a schema of single fields has.
+        // More words than a schema of scalar fields has.
         _ => return false,
     }
     true

@@ -2,12 +2,12 @@
 //! Writing a record into the current CPU's ring, x86-64 Linux: one restartable sequence.
 //!
 //! The same steps as `tracer/c/include/lat/ring_cpu_x86_64.h`, which explains them, on the same
-//! structures [ring-abi §4]. Between labels 32 and 33 nothing but this thread runs on this CPU, or the
-//! kernel sends it to 34. The store before 33 publishes the record: a release on this machine (pair W1).
+//! structures [ring-abi §4]. Between labels 32 and 33 no other thread runs on this CPU, or the
+//! kernel continues at 34. The store before 33 publishes the record: a release on this machine (pair W1).
 //!
 //! Registers: rcx ring, rdi start position, then place in the data, rsi end position, rax and rdx
-//! scratch and time. Up to four words come in registers; more come from memory, through rax, because
-//! an operand here is a register and there are not enough.
+//! scratch and time. Up to four words are passed in registers; more are read from memory, through rax,
+//! because each operand here is a register and there are not enough.
 //!
 //! The writer id is thread-local data of the C core, read by the initial-exec model: in an executable
 //! the linker turns the load of its offset into a constant.
@@ -15,13 +15,13 @@
 use crate::c_core::{lat_i_state, lat_i_thread};
 use core::arch::asm;
 
-/// Writes a record of `N` words behind the header, the last of which has `slack` bytes too many.
-/// Returns false if it could not, and has then changed nothing that counts.
+/// Writes a record of a header and `N` words, the last of which has `slack` unused bytes.
+/// Returns false if it could not; then no reader can see a change.
 ///
-/// Context: anywhere. Cost: 19 instructions, and one for each word, from the fifth on two.
+/// Context: anywhere. Cost: 19 instructions, and one for each word, two from the fifth word on.
 #[inline(always)]
 pub(super) fn write<const N: usize>(id: u16, slack: u64, words: &[u64; N]) -> bool {
-    // SAFETY: only asked for words that there are: N is known when this is compiled.
+    // SAFETY: called only with numbers below N, which is known at compile time.
     let word = |number: usize| unsafe { words.as_ptr().add(number).read() };
     let from = words.as_ptr();
 
@@ -38,8 +38,8 @@ pub(super) fn write<const N: usize>(id: u16, slack: u64, words: &[u64; N]) -> bo
         };
         (@ $size:literal, [$($store:expr),*], [$($add_slack:literal)?], $($operand:tt)*) => {
             // SAFETY: rseq_offset, rings and stride are set before any event is enabled: to the rseq
-            // area that libc registered for every thread, or to the dummy ring, which nobody was the last
-            // writer of. The place is inside the ring's data because of the mask, and the record
+            // area that libc registered for every thread, or to the dummy ring, whose last writer is no
+            // thread. The address is inside the ring's data because of the mask, and the record
             // inside its packet because of the limit. The operands are inputs, all scratch is
             // declared, and `words` has at least as many words as are stored.
             unsafe {
@@ -195,7 +195,7 @@ pub(super) fn write<const N: usize>(id: u16, slack: u64, words: &[u64; N]) -> bo
              m!(11), m!(12), m!(13), m!(14), m!(15)],
             from = in(reg) from,
         ),
-        // More words than a schema of single fields has.
+        // More words than a schema of scalar fields has.
         _ => return false,
     }
     true

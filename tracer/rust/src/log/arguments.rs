@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can be logged.
+//! Types of values that can be logged.
 
 use super::format::Type;
 use crate::record::Record;
 
-/// A value that [`log!`](crate::log!) records as it is.
+/// A value that [`log!`](crate::log!) records unformatted.
 pub trait Argument {
     /// Its type in the schema.
     const TYPE: Type;
-    /// Puts it into a record.
+    /// Appends it to a record.
     fn put<'a>(&'a self, record: &mut Record<'a>);
 }
 
@@ -98,7 +98,7 @@ impl<T> Argument for *mut T {
 pub trait Arguments {
     /// Their types.
     const TYPES: &'static [Type];
-    /// Puts them into a record, in order.
+    /// Appends them to a record, in order.
     fn put<'a>(&'a self, record: &mut Record<'a>);
 }
 
@@ -114,7 +114,7 @@ macro_rules! tuple {
     };
 }
 
-/// A tuple of the first ones, then the same with one more, and so on.
+/// Implements a tuple of the first names, then one with one more, and so on.
 macro_rules! tuples {
     ([$($first:tt)*]) => { tuple!($($first)*); };
     ([$($first:tt)*] $name:ident $place:tt $($rest:tt)*) => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rust's format strings as printf formats, in which recordings keep them
+//! Converts Rust's format strings to the printf formats that recordings contain
 //! (`format` in spec/schema-language.md).
 //!
-//! Known is what can be said in both: `{}` with a width, a precision, an alignment to either side by blanks,
-//! `+`, `#`, `0`, and the letters `? x X o e p`.
+//! Supported are the features common to both: `{}` with a width, a precision, an alignment to either side by
+//! blanks, `+`, `#`, `0`, and the letters `? x X o e p`.
 
 use core::fmt::{self, Write};
 
@@ -27,7 +27,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// As pleco says it.
+    /// The name of the type in pleco.
     pub(super) fn word(self) -> &'static str {
         match self {
             Type::U8 => "u8",
@@ -58,10 +58,10 @@ impl Type {
     }
 }
 
-/// Widths and precisions beyond are refused by the schema language.
+/// Maximum width and precision of the schema language.
 const WIDTH_MAX: u32 = 1000;
 
-/// What stands between braces.
+/// The text between braces.
 #[derive(Clone, Copy)]
 struct Placeholder {
     /// `<` or `>`, else 0.
@@ -75,8 +75,8 @@ struct Placeholder {
     letter: u8,
 }
 
-/// Reads a placeholder of which the opening brace is in front of `at`. Returns it and the place behind
-/// its closing brace, or None if it is none that is known.
+/// Parses a placeholder whose opening brace is just before `at`. Returns it and the position after
+/// its closing brace, or None if it is not supported.
 const fn placeholder(text: &[u8], mut at: usize) -> Option<(Placeholder, usize)> {
     let mut found = Placeholder {
         align: 0,
@@ -136,12 +136,12 @@ const fn at_most(number: Option<u32>, most: u32) -> bool {
     }
 }
 
-/// 0 behind the end.
+/// 0 past the end.
 const fn byte(text: &[u8], at: usize) -> u8 {
     if at < text.len() { text[at] } else { 0 }
 }
 
-/// A number, more than WIDTH_MAX if it is too great, and where it ends.
+/// A number, more than WIDTH_MAX if it is too large, and its end.
 const fn number(text: &[u8], mut at: usize) -> (u32, usize) {
     let mut value = 0;
     while byte(text, at).is_ascii_digit() {
@@ -154,7 +154,7 @@ const fn number(text: &[u8], mut at: usize) -> (u32, usize) {
 }
 
 impl Placeholder {
-    /// Whether the schema language has a conversion for it that suits a field of this type.
+    /// Whether the schema language has such a conversion for a field of this type.
     const fn suits(&self, ty: Type) -> bool {
         let is_based = matches!(self.letter, b'x' | b'X' | b'o');
         let letter_suits = match self.letter {
@@ -166,7 +166,7 @@ impl Placeholder {
         };
         let has_flags = self.has_plus || self.has_zeros || self.is_alternate;
         let flags_suit = (ty.is_number() || !has_flags) && (is_based || !self.is_alternate);
-        // printf gives integers a least number of digits by what Rust refuses to give them.
+        // In printf a precision gives integers a minimum number of digits; Rust has no such feature.
         let precision_suits =
             self.precision.is_none() || ty.is_float() || matches!(ty, Type::String);
         letter_suits
@@ -179,7 +179,7 @@ impl Placeholder {
     /// Writes the conversion.
     fn write(&self, ty: Type, out: &mut impl Write) -> fmt::Result {
         out.write_char('%')?;
-        // Rust puts numbers to the right and everything else to the left.
+        // Rust aligns numbers to the right and everything else to the left.
         let is_left =
             self.align == b'<' || self.align == 0 && matches!(ty, Type::String | Type::Bool);
         if is_left && self.width.is_some() {
@@ -215,7 +215,7 @@ impl Placeholder {
     }
 }
 
-/// Whether `text` has a placeholder that suits each of `types`, in order, and nothing that is not known.
+/// Whether `text` has a matching placeholder for each of `types`, in order, and nothing unsupported.
 pub(super) const fn is_printable(text: &str, types: &[Type]) -> bool {
     let text = text.as_bytes();
     let (mut at, mut taken) = (0, 0);
@@ -230,7 +230,7 @@ pub(super) const fn is_printable(text: &str, types: &[Type]) -> bool {
             taken += 1;
             at = end;
         } else if brace == b'{' || brace == b'}' {
-            // Doubled, else it is refused by the line above or here.
+            // A brace must be doubled; otherwise it is rejected by the line above or here.
             if byte(text, at) != brace {
                 return false;
             }
@@ -242,7 +242,7 @@ pub(super) const fn is_printable(text: &str, types: &[Type]) -> bool {
     taken == types.len()
 }
 
-/// Writes `text`, of which [`is_printable`] is true, as a printf format.
+/// Writes `text`, for which [`is_printable`] is true, as a printf format.
 pub(super) fn write_printf(text: &str, types: &[Type], out: &mut impl Write) -> fmt::Result {
     let mut types = types.iter();
     let mut rest = text;

@@ -9,13 +9,13 @@ use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
 use core::{ptr, slice, str};
 
-// Set-up may use libc, which the C core needs anyway; this crate has no other memory.
+// Set-up may use libc, which the C core needs anyway; this crate has no other allocator.
 unsafe extern "C" {
     fn malloc(bytes: usize) -> *mut u8;
     fn free(memory: *mut u8);
 }
 
-/// So that a name is never longer than the schema language allows.
+/// Keeps names within the limit of the schema language.
 const STEM_BYTES_MAX: usize = 80;
 
 #[derive(Clone, Copy)]
@@ -24,23 +24,23 @@ struct Described {
     entry: &'static Entry,
 }
 
-/// Numbers the sites of this object, and says it in pleco. No events if there is no memory.
-/// Context: set-up. Cost: O(n log n) for n sites, and the text twice.
+/// Numbers the sites of this object, and writes their schema. No events if there is no memory.
+/// Context: set-up. Cost: O(n log n) for n sites, and writing the text twice.
 pub(super) fn identity() -> Identity {
     let nothing = Identity { text: Text { memory: ptr::null_mut(), bytes: 0 }, event_count: 0 };
     let all = entries();
     let count = all.len();
-    // SAFETY: malloc takes any size; what it returns is checked, and aligned for anything.
+    // SAFETY: malloc takes any size; the result is checked, and aligned for any type.
     let memory = unsafe { malloc(count * size_of::<Described>()) }.cast::<Described>();
     if memory.is_null() {
         return nothing;
     }
     for (i, entry) in all.iter().enumerate() {
         let described = Described { site: (entry.describe)(), entry };
-        // SAFETY: below `count`, for which there is room.
+        // SAFETY: `i` is below `count`, for which there is room.
         unsafe { memory.add(i).write(described) };
     }
-    // SAFETY: all `count` elements were written, and nobody else knows of them.
+    // SAFETY: all `count` elements were written, and there is no other reference to them.
     let sites = unsafe { slice::from_raw_parts_mut(memory, count) };
     sites.sort_unstable_by(|a, b| a.site.order(&b.site));
     let event_count = number(sites);
@@ -50,8 +50,8 @@ pub(super) fn identity() -> Identity {
     text.map_or(nothing, |text| Identity { text, event_count })
 }
 
-/// Gives every site its event numbers. Equal sites are neighbours and share them. Returns how many
-/// there are.
+/// Assigns event numbers to every site. Equal sites are adjacent and share them. Returns their
+/// number.
 fn number(sites: &[Described]) -> u32 {
     let mut next = 0;
     for (i, described) in sites.iter().enumerate() {
@@ -70,7 +70,7 @@ fn number(sites: &[Described]) -> u32 {
     next
 }
 
-/// A text in memory of its own.
+/// A text that owns its memory.
 pub(crate) struct Text {
     /// Null or from malloc.
     memory: *mut u8,
@@ -82,7 +82,7 @@ impl Text {
         if self.memory.is_null() {
             return "";
         }
-        // SAFETY: so many bytes were allocated and written, by a fmt::Write, which gets only UTF-8.
+        // SAFETY: `bytes` bytes were allocated and written, by a fmt::Write, which gets only UTF-8.
         unsafe { str::from_utf8_unchecked(slice::from_raw_parts(self.memory, self.bytes)) }
     }
 }
@@ -97,18 +97,18 @@ impl Drop for Text {
 fn print(sites: &[Described]) -> Option<Text> {
     let mut counter = Buffer { memory: &mut [], used: 0 };
     write_schema(sites, &mut counter).ok()?;
-    // SAFETY: malloc takes any size; what it returns is checked.
+    // SAFETY: malloc takes any size; the result is checked.
     let memory = unsafe { malloc(counter.used) };
     if memory.is_null() {
         return None;
     }
     let text = Text { memory, bytes: counter.used };
-    // SAFETY: malloc gave so many bytes; zeros are UTF-8 and may be read.
+    // SAFETY: malloc returned this many bytes; zeros are UTF-8 and may be read.
     let memory = unsafe {
         ptr::write_bytes(memory, 0, text.bytes);
         slice::from_raw_parts_mut(memory, text.bytes)
     };
-    // The same again, so it fits.
+    // The same text as counted before, so it fits.
     write_schema(sites, &mut Buffer { memory, used: 0 }).ok()?;
     Some(text)
 }
@@ -129,7 +129,7 @@ fn write_schema(sites: &[Described], out: &mut impl Write) -> fmt::Result {
 }
 
 impl Description {
-    /// Sites that would be called the same are neighbours; equal means the same events.
+    /// Sites with equal names are adjacent; equal means the same events.
     fn order(&self, other: &Description) -> Order {
         self.order_of_name(other)
             .then_with(|| self.file.cmp(other.file))
@@ -143,7 +143,7 @@ impl Description {
         self.stem().cmp(other.stem()).then_with(|| self.line.cmp(&other.line))
     }
 
-    /// Characters of the file's stem, as they are in a name.
+    /// Characters of the file's stem, as used in a name.
     fn stem(&self) -> impl Iterator<Item = char> {
         let base = self.file.rsplit(['/', '\\']).next().unwrap_or("");
         let stem = base.strip_suffix(".rs").unwrap_or(base);
@@ -153,7 +153,7 @@ impl Description {
         first.chars().chain(stem.chars().map(part)).take(STEM_BYTES_MAX)
     }
 
-    /// `stem_line`; the sites that share a line have a letter behind it from the second on.
+    /// `stem_line`; sites on the same line have a letter appended from the second on.
     fn write_name(&self, same_line: u32, out: &mut impl Write) -> fmt::Result {
         for c in self.stem() {
             out.write_char(c)?;
@@ -189,7 +189,7 @@ impl Description {
     }
 }
 
-/// Writes what is inside a string literal of pleco.
+/// Writes the inside of a pleco string literal.
 struct Literal<'a, W> {
     out: &'a mut W,
     ends_in_number: bool,
@@ -219,7 +219,7 @@ impl<W: Write> Write for Literal<'_, W> {
     }
 }
 
-/// Text as long as there is room; `used` counts what did not find any, too.
+/// Text in limited memory; `used` also counts the part that does not fit.
 struct Buffer<'a> {
     memory: &'a mut [u8],
     used: usize,

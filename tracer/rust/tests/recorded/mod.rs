@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a test program has recorded. The test runs itself once more as the program to be recorded,
-//! then reads the area it left, with nothing of the tracer's own code. [ring-abi §2, §3, §5]
+//! Records of a test program. The test runs itself once more as the traced program,
+//! then reads its area without any of the tracer's own code. [ring-abi §2, §3, §5]
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -18,7 +18,7 @@ pub struct Recorded {
     pub areas: Vec<Area>,
 }
 
-/// In the test: runs the test `name` as a program with this environment, and returns what it left.
+/// In the test: runs the test `name` as a program with this environment, and returns its areas.
 /// In the program: None.
 pub fn recorded(name: &str, environment: &[(&str, &str)]) -> Option<Recorded> {
     static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -43,8 +43,8 @@ pub fn recorded(name: &str, environment: &[(&str, &str)]) -> Option<Recorded> {
     let mut areas = Vec::new();
     for entry in fs::read_dir(&directory).expect("the directory can be read").flatten() {
         let area = Area { bytes: fs::read(entry.path()).expect("the area can be read") };
-        // One without rings that says that its program has ended holds nothing: the next program
-        // or recorder removes it, since a program calls nothing at its end. [ring-abi §2]
+        // An area without rings whose program has ended contains nothing: the next program
+        // or recorder removes it, since a program makes no system calls at its end. [ring-abi §2]
         let (state, rings_ready) = (area.u32(76), area.u32(112));
         if (state, rings_ready) != (2, 0) {
             areas.push(area);
@@ -55,7 +55,7 @@ pub fn recorded(name: &str, environment: &[(&str, &str)]) -> Option<Recorded> {
 }
 
 impl Recorded {
-    /// Of a program that has succeeded and said nothing on its standard error.
+    /// Requires that the program succeeded without output on standard error.
     pub fn succeeded(self) -> Recorded {
         let stdout = String::from_utf8_lossy(&self.output.stdout);
         let stderr = String::from_utf8_lossy(&self.output.stderr);
@@ -64,7 +64,7 @@ impl Recorded {
         self
     }
 
-    /// The area of a program that has one.
+    /// The only area of the program.
     pub fn area(&self) -> &Area {
         assert_eq!(self.areas.len(), 1, "areas");
         &self.areas[0]
@@ -88,7 +88,7 @@ pub struct Registered {
     pub enabled: Vec<u8>,
 }
 
-/// A record, with what stands before it in its ring.
+/// A record, with its ring and the thread of the preceding WRITER record.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub ring: u64,
@@ -149,9 +149,9 @@ impl Area {
         (0..u64::from(self.u32(68))).map(move |ring| 0x10_0000 + ring * stride)
     }
 
-    /// All records of all rings, but for WRITER. `take` takes the fields of an event that is not an
-    /// internal one: where they end, the record ends. Checks everything that must hold for every
-    /// ring in discard mode that nobody has read.
+    /// All records of all rings except WRITER. `take` reads the fields of an event that is not an
+    /// internal one: the record ends after them. Checks everything that must hold for every
+    /// ring in discard mode that was never drained.
     pub fn records(&self, mut take: impl FnMut(u32, &mut Fields<'_>)) -> Vec<Entry> {
         assert_eq!(self.u64(0), 0x3161_6572_4174_614c);
         assert_eq!(self.u32(112), 2, "rings are ready");
@@ -212,7 +212,7 @@ impl Area {
     }
 }
 
-/// The payload of a record, taken field by field at natural alignment.
+/// The payload of a record, read field by field at natural alignment.
 pub struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -242,7 +242,7 @@ impl<'a> Fields<'a> {
         text
     }
 
-    /// A count, then elements that `element` takes, which are aligned even if there are none.
+    /// A count, then elements read by `element`, which are aligned even if there are none.
     pub fn sequence<T>(&mut self, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let count = self.u32();
         self.array(count, element)

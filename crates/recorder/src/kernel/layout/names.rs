@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names of the kernel as names of the schema language.
+//! Converts names of the kernel to names of the schema language.
 
 use std::collections::HashSet;
 
-/// Longest name; the language has 120 bytes, and a number may come behind.
+/// Maximum length of a name; the language allows 120 bytes, and a number may be appended.
 const NAME_BYTES_MAX: usize = 100;
 
-/// Names that are taken, whatever their case.
+/// Names in use, regardless of case.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
 }
 
 impl Names {
-    /// The name as the language has it: letters, digits and `_`, a letter first; with a number
-    /// if it is taken.
+    /// A valid name in the language: letters, digits and `_`, starting with a letter; with a number
+    /// if it is in use.
     pub(super) fn unique(&mut self, name: &str) -> String {
         let name = identifier(name);
         let mut unique = name.clone();
@@ -27,7 +27,7 @@ impl Names {
     }
 }
 
-/// `__syscall_nr` has no letter first in the language; `event` is a word of it.
+/// `__syscall_nr` does not start with a letter; `event` is a keyword.
 pub(in crate::kernel) fn identifier(name: &str) -> String {
     let name = name.trim_start_matches('_');
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';

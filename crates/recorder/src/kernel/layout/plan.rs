@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a record of the kernel is copied into one of ours.
+//! How a record of the kernel is copied to one of the recording.
 
 use lateralis_perfdata::tracepoint::Format;
 
 use crate::source::Payload;
 
-/// How the value of a field gets into a record. Places count from the beginning of the kernel's
+/// How the value of a field is copied to a record. Offsets are from the start of the kernel's
 /// record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// So many bytes from there, at a multiple of `align`.
+    /// `bytes` bytes at `at`, aligned to `align`.
     Copy { at: usize, bytes: usize, align: usize },
-    /// Characters up to a NUL, in so many bytes.
+    /// Characters up to a NUL, in `bytes` bytes.
     Text { at: usize, bytes: usize },
-    /// A word there says where, and how many bytes. Elements of 0 bytes are text.
+    /// The word at `at` contains offset and length. Elements of 0 bytes are text.
     Located { at: usize, is_relative: bool, element_bytes: usize },
-    /// All from there on.
+    /// All bytes from `at` on.
     Tail { at: usize, element_bytes: usize },
 }
 
 /// The copies of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventPlan {
-    /// The id in our records.
+    /// The id in the recording.
     pub id: u16,
-    /// Where the number of the thread stands.
+    /// Offset of the thread id.
     tid_at: Option<usize>,
     steps: Box<[Step]>,
-    /// Shorter records are cut.
+    /// Shorter records are truncated.
     bytes_min: usize,
     has_located: bool,
 }
@@ -50,7 +50,7 @@ impl EventPlan {
         }
     }
 
-    /// Whether the record has all that it should.
+    /// Whether the record is complete.
     #[inline]
     pub fn fits(&self, record: &[u8]) -> bool {
         record.len() >= self.bytes_min
@@ -64,7 +64,7 @@ impl EventPlan {
         }
     }
 
-    /// The number of the thread. Context: [`EventPlan::fits`].
+    /// The thread id. Context: [`EventPlan::fits`].
     #[inline]
     pub fn tid(&self, record: &[u8]) -> Option<u32> {
         Some(u32::from_ne_bytes(*record.get(self.tid_at?..)?.first_chunk()?))
@@ -99,7 +99,7 @@ fn elements(bytes: &[u8], element_bytes: usize, payload: &mut Payload<'_>) {
     }
 }
 
-/// What the word at `at` speaks of: 16 bits of place, 16 of length
+/// The bytes that the word at `at` refers to: 16 bits of offset, 16 of length
 /// (include/trace/stages/stage4_event_fields.h of Linux).
 fn located(record: &[u8], at: usize, is_relative: bool) -> Option<&[u8]> {
     let word = u32::from_ne_bytes(*record.get(at..)?.first_chunk()?);
@@ -108,14 +108,14 @@ fn located(record: &[u8], at: usize, is_relative: bool) -> Option<&[u8]> {
     record.get(begin..begin + (word >> 16) as usize)
 }
 
-/// Neighbours that stay neighbours are copied at once.
+/// Merges copies of adjacent fields that stay adjacent.
 fn joined(steps: &[Step]) -> Vec<Step> {
     let mut list: Vec<Step> = Vec::with_capacity(steps.len());
     for step in steps {
         if let Step::Copy { at, bytes, align } = *step
             && let Some(Step::Copy { at: first, bytes: before, align: widest }) = list.last_mut()
             && *first + *before == at
-            // The first one's place is a multiple of its alignment, and so is this one's then.
+            // The offset of the first one is a multiple of its alignment, so this one's is too.
             && align <= *widest
             && before.is_multiple_of(align)
         {
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(joined(&[copy(8, 8, 8), copy(16, 4, 4), copy(20, 2, 2)]), [copy(8, 14, 8)]);
         // The wider one would not be aligned.
         assert_eq!(joined(&[copy(8, 4, 4), copy(12, 8, 8)]).len(), 2);
-        // Bytes of padding would be copied.
+        // Padding bytes would be copied.
         assert_eq!(joined(&[copy(8, 4, 4), copy(16, 4, 4)]).len(), 2);
         assert_eq!(joined(&[copy(8, 3, 1), copy(11, 2, 1)]), [copy(8, 5, 1)]);
         let text = Step::Text { at: 12, bytes: 4 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Types of fields: as the kernel declares them, as the schema language says them.
+//! Types of fields: converts the kernel's declarations to the schema language.
 
 use std::collections::HashSet;
 
@@ -10,32 +10,32 @@ use lateralis_pleco::schema::ARRAY_LENGTH_MAX;
 use super::names::identifier;
 use super::plan::Step;
 
-/// Enums of more labels are numbers: they would be most of the metadata.
+/// Enums with more labels become numbers: they would dominate the metadata.
 const LABELS_MAX: usize = 64;
 
-/// Events of which the flags are kept that all events of the kernel have.
+/// Events whose common flags are kept.
 const WAKES: [&str; 3] = ["sched_waking", "sched_wakeup", "sched_wakeup_new"];
 
-/// A field as it will be.
+/// A field in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Typed {
-    /// As the kernel names it.
+    /// The kernel's name.
     pub(super) name: String,
-    /// Type and annotations in the language.
+    /// Type and annotations in the schema language.
     pub(super) text: String,
-    /// How its value gets there.
+    /// How its value is copied.
     pub(super) step: Step,
 }
 
-/// The fields of an event that are worth keeping; `text` is its description.
+/// The fields of an event that are kept; `text` is its description.
 pub(super) fn of(format: &Format, text: &str) -> Vec<Typed> {
     let is_call = format.system == "syscalls";
     let fields = format.fields.iter();
-    // The name of the event says which call it is.
+    // The event name contains the name of the call.
     let kept = fields.filter(|field| !(is_call && field.name == "__syscall_nr"));
-    // Where a probe is, its name says.
+    // The name of a probe identifies its address.
     let kept = kept.filter(|field| !field.name.starts_with("__probe_"));
-    // Whether a thread or an interrupt wakes is said by the flags of the event alone.
+    // Only the flags of the event show whether a thread or an interrupt causes the wakeup.
     let is_wake = format.system == "sched" && WAKES.contains(&format.name.as_str());
     let flags = format.common.iter().filter(|field| is_wake && field.name == "common_flags");
     kept.chain(flags)
@@ -123,7 +123,7 @@ fn integer(field: &Field, bytes: usize, signed: bool) -> Option<String> {
     })
 }
 
-/// The labels of an enum, if all of them are names of single, possible values.
+/// The labels of an enum, if all of them are names of single, representable values.
 fn labels(class: &IntegerClass, bytes: usize, signed: bool) -> Option<String> {
     if class.labels.is_empty() || class.labels.len() > LABELS_MAX {
         return None;
@@ -151,8 +151,8 @@ fn labels(class: &IntegerClass, bytes: usize, signed: bool) -> Option<String> {
     Some(list.join(", "))
 }
 
-/// An argument of a system call. The kernel keeps the whole register and declares it unsigned;
-/// the call looks at as much of it as its type has.
+/// An argument of a system call. The kernel stores the whole register and declares it unsigned;
+/// the call uses only the bits of the argument's type.
 fn argument(field: &Field, text: &str) -> Option<(String, Step)> {
     let Kind::Integer { .. } = field.kind else { return None };
     if field.size != 8 {
@@ -168,7 +168,7 @@ fn argument(field: &Field, text: &str) -> Option<(String, Step)> {
         "long" | "ssize_t" | "off_t" | "loff_t" | "s64" | "__s64" => ("i64", 8, false),
         "size_t" | "u64" | "__u64" | "aio_context_t" => ("u64", 8, false),
         "unsigned long" => ("u64", 8, matches!(field.name.as_str(), "addr" | "start" | "brk")),
-        // Pointers, signal handlers, and what is not known.
+        // Pointers, signal handlers, and unknown types.
         _ => ("u64", 8, true),
     };
     let at = if cfg!(target_endian = "little") { field.offset } else { field.offset + 8 - bytes };
@@ -176,7 +176,7 @@ fn argument(field: &Field, text: &str) -> Option<(String, Step)> {
     Some((format!("{name}{hex}"), Step::Copy { at, bytes, align: bytes }))
 }
 
-/// What stands before the name in the declaration of a field.
+/// The declaration of a field before its name.
 fn declared_type<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let declared = line.trim_start().strip_prefix("field:")?.split(';').next()?;

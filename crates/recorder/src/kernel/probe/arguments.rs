@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Arguments of USDT points, written as operands of the assembler, in the words of the kernel's
+//! Converts arguments of USDT points, which are assembler operands, to the kernel's
 //! fetch arguments.
 //!
 //! Sources: sys/sdt.h of SystemTap ("SIZE@OPERAND"); Documentation/trace/uprobetracer.rst.
@@ -8,11 +8,11 @@ use std::fmt::Write;
 
 use super::elf::Arch;
 
-/// As many fields as an event may have, without the fields of the kernel's own.
+/// Maximum number of fields of an event, without the kernel's common fields.
 const ARGUMENTS_MAX: usize = 12;
 
-/// The fetch arguments for all that the kernel can get, each with a blank in front. One that it
-/// cannot is left out; the others keep their numbers.
+/// The fetch arguments that the kernel supports, each preceded by a blank. An unsupported one
+/// is left out; the others keep their numbers.
 pub(super) fn fetch(arguments: &str, arch: Arch) -> String {
     let mut text = String::new();
     for (index, word) in arguments.split_ascii_whitespace().take(ARGUMENTS_MAX).enumerate() {
@@ -51,7 +51,7 @@ fn x86_64(operand: &str) -> Option<String> {
     if let Some(name) = operand.strip_prefix('%') {
         return Some(format!("%{}", register(name)?));
     }
-    // OFFSET(%REGISTER); an index or a symbol in front of %rip has no word in the kernel.
+    // OFFSET(%REGISTER); the kernel has no syntax for an index or a symbol before %rip.
     let (offset, rest) = operand.strip_suffix(')')?.split_once('(')?;
     let name = register(rest.strip_prefix('%')?)?;
     let offset: i64 = if offset.is_empty() { 0 } else { offset.parse().ok()? };
@@ -73,7 +73,7 @@ fn register(name: &str) -> Option<&'static str> {
         return Some("ip");
     }
     let short = name.strip_prefix(['r', 'e']).unwrap_or(name);
-    // `al` and `sil` are the low bytes; `ah` has no word in the kernel.
+    // `al` and `sil` are the low bytes; the kernel has no name for `ah`.
     let whole = OLD.into_iter().find(|old| {
         let first = &old[..1];
         short == *old || name.strip_suffix('l').is_some_and(|n| n == first || n == *old)

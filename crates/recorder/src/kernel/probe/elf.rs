@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the functions and the marked points of a program lie in its file.
+//! File offsets of the functions and the marked points of a program.
 //!
 //! Sources: gABI, "Symbol Table", "Program Header"; the notes of SystemTap's sys/sdt.h
 //! (`.note.stapsdt`, type 3): three addresses, then provider, name and arguments.
@@ -7,15 +7,15 @@
 use object::read::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use object::{Architecture, SymbolFlags, elf};
 
-/// Most functions and points of a program; browsers have half a million.
+/// Maximum number of functions and points of a program; browsers have half a million.
 const NAMES_MAX: usize = 4 << 20;
 
-/// Whose registers its points name.
+/// Architecture of the registers in the points' arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arch {
     /// x86-64.
     X86_64,
-    /// One whose operands are not known here.
+    /// Any other one: its operands are not supported.
     Other,
 }
 
@@ -24,29 +24,29 @@ pub enum Arch {
 pub struct Function {
     /// Its symbol.
     pub name: String,
-    /// Its place in the file; `None` if its code is only chosen when the program starts.
+    /// Its file offset; `None` if its code is chosen at program start.
     pub offset: Option<u64>,
 }
 
-/// A point that the author of the program marked.
+/// A point marked by the author of the program (USDT).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
-    /// Who marked it: often the program's name.
+    /// Its provider: often the program's name.
     pub provider: String,
     /// Its name.
     pub name: String,
-    /// Its place in the file.
+    /// Its file offset.
     pub offset: u64,
-    /// Place in the file of the counter that switches it on, if it has one.
+    /// File offset of the counter that enables it, if it has one.
     pub semaphore: Option<u64>,
-    /// Operands, as the compiler wrote them.
+    /// Operands in the compiler's notation.
     pub arguments: String,
 }
 
-/// What can be probed in a program.
+/// The items of a program that can be probed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its processor.
+    /// Its architecture.
     pub arch: Arch,
     /// By name.
     pub functions: Vec<Function>,
@@ -54,7 +54,7 @@ pub struct Program {
     pub points: Vec<Point>,
 }
 
-/// A stretch of the file and the addresses that it is loaded to.
+/// A range of the file and the addresses it is loaded at.
 struct Segment {
     address: u64,
     offset: u64,
@@ -72,7 +72,7 @@ impl Segments {
         Segments(file.segments().map(one).collect())
     }
 
-    /// Where in the file the byte is that is loaded to an address.
+    /// File offset of the byte that is loaded at an address.
     fn offset(&self, address: u64) -> Option<u64> {
         self.0.iter().find_map(|segment| {
             let within = address.checked_sub(segment.address)?;
@@ -82,7 +82,7 @@ impl Segments {
 }
 
 impl Program {
-    /// Reads a file; `None` if it is no program.
+    /// Reads a file; `None` if it is not a program.
     ///
     /// Cost: one pass over its symbols.
     pub fn read(bytes: &[u8]) -> Option<Program> {
@@ -119,7 +119,7 @@ fn function<'a>(symbol: &impl ObjectSymbol<'a>, segments: &Segments) -> Option<F
 fn points(file: &object::File<'_>, segments: &Segments) -> Vec<Point> {
     let Some(notes) = file.section_by_name(".note.stapsdt") else { return Vec::new() };
     let Ok(bytes) = notes.data() else { return Vec::new() };
-    // Where the section of this name is now; prelinking may have moved what the notes say.
+    // Current address of this section; prelinking may have moved the addresses in the notes.
     let base = file.section_by_name(".stapsdt.base").map(|section| section.address());
     let reader = Notes { wide: file.is_64(), little: file.is_little_endian() };
     let mut all = Vec::new();
@@ -149,7 +149,7 @@ impl Notes {
         })
     }
 
-    /// Type and content of the note at `at` if it is SystemTap's, and where the next one begins.
+    /// Type and content of the note at `at` if it is SystemTap's, and the offset of the next one.
     fn note<'a>(&self, bytes: &'a [u8], at: usize) -> Option<(u64, &'a [u8], usize)> {
         let number = |at| self.word(bytes, at, 4).and_then(|word| usize::try_from(word).ok());
         let (name_bytes, value_bytes) = (number(at)?, number(at + 4)?);
@@ -218,7 +218,7 @@ mod tests {
         let segments = Segments(vec![segment(0x1100, 0x100), segment(0x3100, 0x400)]);
         let (kind, value, next) = reader.note(&note, 0).unwrap();
         assert_eq!((kind, next), (3, note.len()));
-        // Everything lies 0x100 above what the note says.
+        // All addresses are 0x100 above those in the note.
         let point = reader.point(value, Some(0x2100), &segments).unwrap();
         assert_eq!((point.offset, point.semaphore), (0x110, Some(0x408)));
         assert_eq!((point.provider.as_str(), point.name.as_str()), ("app", "done"));

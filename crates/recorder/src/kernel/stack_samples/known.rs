@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is mapped where and how threads are called: told once, and told again at the beginning of each
-//! piece of a recording, which has to be readable alone.
+//! Mappings and names of threads. Each is recorded once, and repeated at the start of each
+//! part of a recording, which must be readable alone.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,22 +10,22 @@ use lateralis_ring::abi;
 use super::event;
 use crate::source::{Introductions, Payload, TakeRecord, Thread};
 
-/// Processes that are remembered (PID_MAX_LIMIT of Linux).
+/// Maximum number of processes (PID_MAX_LIMIT of Linux).
 const PROCESSES_MAX: usize = 1 << 22;
-/// Of each, so many threads and files: of more the newest.
+/// Maximum number of threads and files of a process; beyond it the oldest are dropped.
 const THREADS_MAX: usize = 1 << 16;
 const FILES_MAX: usize = 1 << 12;
-/// Processes that are remembered after their end: a piece may begin before it.
+/// Number of processes kept after their end: a part of the recording may start before it.
 const GONE_MAX: usize = 256;
 
-/// A file in the memory of a process, executable.
+/// An executable mapping of a file in a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappedFile {
     /// First address.
     pub begin: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Where in the file they begin.
+    /// Offset in the file.
     pub offset: u64,
     /// `PROT_*`.
     pub protection: u32,
@@ -33,18 +33,18 @@ pub struct MappedFile {
     pub flags: u32,
     /// Numbers of the device.
     pub device: (u32, u32),
-    /// Number of the file.
+    /// Inode number.
     pub inode: u64,
-    /// Which of the files that had this number.
+    /// Generation of the inode.
     pub generation: u64,
-    /// Empty where it has none.
+    /// Empty if the file has none.
     pub build_id: Vec<u8>,
     /// Its path, `[vdso]`, or `//anon`.
     pub path: Vec<u8>,
 }
 
 impl MappedFile {
-    /// The event that tells it, by its place in the schema.
+    /// Index of its event in the schema.
     pub(super) fn event(&self) -> u16 {
         if self.build_id.is_empty() { event::MMAP2 } else { event::MMAP2_BUILD_ID }
     }
@@ -81,16 +81,16 @@ struct Process {
     files: Vec<MappedFile>,
 }
 
-/// See the module's description.
+/// State of all processes.
 #[derive(Debug, Default)]
 pub(super) struct State {
     processes: HashMap<u32, Process>,
     gone: VecDeque<u32>,
-    /// Files that are in no process, with their build ids.
+    /// Files that belong to no process, with their build ids.
     build_ids: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Shared by the source, which learns, and recordings that are made of pieces.
+/// Shared by the source, which updates it, and the recordings of parts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shared {
     base_id: u16,
@@ -134,7 +134,7 @@ impl State {
         process.files.push(file);
     }
 
-    /// A thread has a name, perhaps because its process executes another program.
+    /// Sets the name of a thread, possibly because its process executes another program.
     pub(super) fn named(&mut self, thread: Thread, name: &[u8], exec: bool) {
         let Some(process) = self.process(thread.pid) else { return };
         if exec {
@@ -146,12 +146,12 @@ impl State {
         }
     }
 
-    /// A thread was made, of the same process or of a new one; the name that it has from its maker.
+    /// Adds a thread of the same process or a new one; returns the name inherited from its creator.
     pub(super) fn made(&mut self, by: Thread, thread: Thread) -> Option<Box<[u8]>> {
         let maker = self.processes.get(&by.pid);
         let name = maker.and_then(|process| process.names.get(&by.tid)).cloned();
         if thread.pid != by.pid {
-            // The number may be one that is used again.
+            // The id may have been reused.
             let files = maker.map_or_else(Vec::new, |process| process.files.clone());
             self.gone.retain(|pid| *pid != thread.pid);
             if let Some(process) = self.process(thread.pid) {
@@ -183,7 +183,7 @@ impl State {
     }
 }
 
-/// Names a thread for readers of every recording: a record of the internal schema.
+/// Names a thread for readers of every recording, by a record of the internal schema.
 pub(super) fn introduction(
     parent: u32,
     thread: Thread,
@@ -210,7 +210,7 @@ pub(super) fn comm(thread: Thread, name: &[u8], exec: bool) -> impl FnMut(&mut P
 
 pub(super) fn build_id(path: &[u8], build_id: &[u8]) -> impl FnMut(&mut Payload<'_>) {
     move |payload: &mut Payload<'_>| {
-        // Of the kernel, which is in no process.
+        // The kernel belongs to no process.
         payload.put(4, &(-1i32).to_ne_bytes());
         payload.sequence(1, build_id);
         payload.text(path);
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!((counts(&shared), shared.state().parent_of(9)), ((3, 4), 5));
         shared.state().named(other, b"other", true);
         shared.state().mapped(9, file(0x1000, 0x4000));
-        // What lies below it all is not there any more.
+        // Mappings that it covers completely no longer exist.
         shared.state().mapped(5, file(0x1000, 0x4000));
         assert_eq!(counts(&shared), (3, 2));
         shared.state().ended(Thread { pid: 5, tid: 6 });

@@ -17,19 +17,19 @@ pub(super) const RECORD_MMAP2: u32 = 10;
 pub(super) const RECORD_LOST_SAMPLES: u32 = 13;
 pub(super) const RECORD_SWITCH: u32 = 14;
 pub(super) const RECORD_SWITCH_CPU_WIDE: u32 = 15;
-/// Bits of `misc`: where the processor was; a name came by `execve`; a thread leaves the processor, and
-/// could have gone on.
+/// Bits of `misc`: processor mode; the name was set by `execve`; a thread leaves the CPU although it
+/// was runnable.
 pub(super) const MISC_CPU_MODE: u16 = 7;
 pub(super) const MISC_EXEC: u16 = 1 << 13;
 pub(super) const MISC_SWITCH_OUT: u16 = 1 << 13;
 pub(super) const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Type, misc, size.
 pub(super) const HEADER_BYTES: usize = 8;
-/// Behind every record that is no sample: process, thread, time [PERF_SAMPLE_TID, PERF_SAMPLE_TIME];
-/// where records say of which event they are, one word more [PERF_SAMPLE_ID].
+/// Trailer of every record other than samples: process, thread, time [PERF_SAMPLE_TID, PERF_SAMPLE_TIME];
+/// if records contain the id of their event, one word more [PERF_SAMPLE_ID].
 pub(super) const TRAILER_BYTES: usize = 16;
 
-/// Reads what stands one behind the other.
+/// Reads consecutive fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -52,25 +52,25 @@ impl<'a> Fields<'a> {
         Some(u64::from_ne_bytes(*taken))
     }
 
-    /// A count, then so many words.
+    /// A count, then that number of words.
     pub(super) fn words(&mut self) -> Option<&'a [u8]> {
         let count = usize::try_from(self.word()?).ok()?;
         self.take(count.checked_mul(8)?)
     }
 }
 
-/// A sample [perf_event_open(2), "PERF_RECORD_SAMPLE"]: what it must have been asked for is IP, TID,
-/// TIME, PERIOD, CALLCHAIN; ID where threads leave a processor; where there are events of the kernel among
-/// them RAW; and for the memory of stacks REGS_USER and STACK_USER.
+/// A sample [perf_event_open(2), "PERF_RECORD_SAMPLE"]. It must be requested with IP, TID,
+/// TIME, PERIOD, CALLCHAIN; with ID for samples where threads leave a CPU; with RAW if there are kernel
+/// events; and with REGS_USER and STACK_USER for the memory of stacks.
 pub(super) struct Sample<'a> {
     pub(super) time: u64,
     pub(super) thread: Thread,
-    /// Which event took it; 0 where that is not said.
+    /// Id of the event that took it; 0 if unknown.
     pub(super) id: u64,
     pub(super) ip: u64,
     pub(super) period: u64,
     pub(super) callchain: &'a [u8],
-    /// The record of an event of the kernel.
+    /// The record of a kernel event.
     pub(super) raw: &'a [u8],
     pub(super) registers_abi: u64,
     pub(super) registers: &'a [u8],
@@ -104,14 +104,14 @@ impl<'a> Sample<'a> {
         }
         let Some(mask) = layout.registers else { return Some(sample) };
         sample.registers_abi = fields.word()?;
-        // A thread of the kernel has none.
+        // A kernel thread has none.
         if sample.registers_abi != 0 {
             sample.registers = fields.take(8 * mask.count_ones() as usize)?;
         }
         let room = usize::try_from(fields.word()?).ok()?;
         if room > 0 {
             let memory = fields.take(room)?;
-            // Behind the room stands how much of it was there to be copied.
+            // After the buffer comes the number of bytes that were actually copied.
             let used = usize::try_from(fields.word()?).ok()?;
             sample.stack = memory.get(..used)?;
         }
@@ -134,10 +134,10 @@ pub(super) fn text(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Who mapped what, by a record of that [perf_event_open(2), "PERF_RECORD_MMAP2"].
+/// Process and mapping of a record [perf_event_open(2), "PERF_RECORD_MMAP2"].
 ///
-/// Build ids must not be asked for: Linux (6.18) then marks the records of everybody else who samples the
-/// same thread as if they had one, and perf ends with an overflow. Nor is that mark looked at.
+/// Build ids must not be requested: Linux (6.18) then marks the records of all other samplers of the
+/// same thread as if they had one, and perf fails with an overflow. That mark is ignored here, too.
 pub(super) fn mapped(mut fields: Fields<'_>) -> Option<(Thread, MappedFile)> {
     let thread = Thread { pid: fields.half()?, tid: fields.half()? };
     let file = MappedFile {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Records as the kernel writes them, made here, and what becomes of them.
+//! Records in the kernel's format, built here, and their conversion.
 
 use lateralis_ring::abi;
 
@@ -39,8 +39,8 @@ impl Bench {
         self.samples.records(0, bytes, &ClockRelation::Same, &mut self.sink, &mut find);
     }
 
-    /// How many records of each event are in the stream, by their places in the schema, and names of
-    /// threads at the end.
+    /// Numbers of records of each event in the stream, by index in the schema, and number of
+    /// thread names at the end.
     fn counts(&mut self) -> (Vec<u64>, u64) {
         self.sink.close(0);
         let mut plan = RecordPlan::new(false);
@@ -49,7 +49,7 @@ impl Bench {
         let mut counts = Vec::new();
         for packet in &self.sink.packets[0] {
             let content = &packet[128..];
-            // How far the last record is from the end is not said here: one of these is right.
+            // The slack of the last record is unknown here: one of these values is right.
             let walked = (0..8).map(|slack| {
                 let mut counts = counts.clone();
                 (plan.walk(content, slack, 0..=u64::MAX, &mut counts), counts)
@@ -84,7 +84,7 @@ fn words(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-/// A record that is no sample, of thread 6 of process 5.
+/// A record other than a sample, of thread 6 of process 5.
 fn side(kind: u32, misc: u16, body: &[u8], time: u64) -> Vec<u8> {
     let mut body = body.to_vec();
     body.resize(body.len().next_multiple_of(8), 0);
@@ -96,7 +96,7 @@ fn sample(time: u64, chain: &[u64], memory: &[u8]) -> Vec<u8> {
     record(RECORD_SAMPLE, 2, &[head.concat(), words(chain), memory.to_vec()].concat())
 }
 
-/// Registers, and a stack of which a part was there.
+/// Registers, and a partially copied stack.
 fn memory(abi: u64, stack: &[u8], used: u64) -> Vec<u8> {
     let registers = if abi == 0 { Vec::new() } else { words(&[0xaa, 0xbb]) };
     let mut all = [words(&[abi]), registers, words(&[stack.len() as u64])].concat();
@@ -107,7 +107,7 @@ fn memory(abi: u64, stack: &[u8], used: u64) -> Vec<u8> {
     all
 }
 
-/// A file that has a build id, or not.
+/// A file with or without a build id.
 fn mapped(has_build_id: bool) -> Vec<u8> {
     let body = [
         halves(&[5, 5]),
@@ -142,7 +142,7 @@ fn each_record_becomes_one_of_ours_and_threads_get_names() {
     bench.give(&all.concat());
     let (counts, names) = bench.counts();
     assert_eq!(counts, [2, 1, 1, 1, 1, 1, 1, 1, 0]);
-    // Its own name, and that of the process it made, which it has as well.
+    // Its own name, and that of the new process, which inherits it.
     assert_eq!(names, 2);
     let sums = bench.samples.sums(0);
     assert_eq!((sums.samples, sums.others, sums.unreadable, sums.throttled), (2, 7, 0, 1));
@@ -165,7 +165,7 @@ fn an_event_of_the_kernel_has_its_own_fields_and_the_stack() {
     };
     bench.give(&sample(5, &[0x1000, 0x2000], &raw(&samples::switch(6, 7))));
     bench.give(&sample(6, &[0x3000], &raw(&[0; 4])));
-    // Of no event that was asked for; shorter than its description says.
+    // Of an event that was not requested; shorter than its description.
     bench.give(&sample(7, &[0x3000], &raw(&samples::newtask(6, 7, 0))));
     bench.give(&sample(8, &[0x3000], &raw(&samples::switch(6, 7)[..20])));
     let sums = bench.samples.sums(0);
@@ -180,7 +180,7 @@ fn an_event_of_the_kernel_has_its_own_fields_and_the_stack() {
 fn of_stacks_the_part_that_was_there_is_kept() {
     let mut bench = bench(Some(MASK));
     bench.give(&sample(5, &[], &memory(2, b"stack of program", 5)));
-    // A thread of the kernel has neither.
+    // A kernel thread has neither.
     bench.give(&sample(6, &[0xffff_ffff_8000_0000], &memory(0, b"", 0)));
     let (counts, _) = bench.counts();
     assert_eq!(counts[0], 2);
@@ -258,7 +258,7 @@ fn nothing_that_the_bytes_say_is_believed() {
         bench.give(&bytes[..seed as usize % bytes.len()]);
         bench.sink.close(0);
     }
-    // More elements than there are bytes; less of a stack than there is room; longer than the record.
+    // More elements than bytes; less stack than the buffer; longer than the record.
     for (at, value) in [(40, u64::MAX), (40, 1 << 61), (40, 1000)] {
         let mut bytes = sample(5, &[1, 2], &memory(2, b"12345678", 8));
         bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
@@ -276,7 +276,7 @@ fn departures_are_samples_of_their_own_event_and_switches_say_which_way() {
     let layout = SampleLayout { registers: None, has_switches: true };
     let mut bench = of(layout, KernelEvents::default());
     bench.samples.switches_have(7);
-    // With the number of the event behind the time.
+    // With the id of the event after the time.
     let sample = |id: u64| {
         let body = [words(&[0x1000]), halves(&[5, 6]), words(&[10, id, 1, 1, 0x1000])];
         record(RECORD_SAMPLE, 1, &body.concat())
@@ -288,7 +288,7 @@ fn departures_are_samples_of_their_own_event_and_switches_say_which_way() {
     for misc in [MISC_SWITCH_OUT, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, 0] {
         bench.give(&switch(misc));
     }
-    // Without room for the number.
+    // Without room for the id.
     bench.give(&record(RECORD_SWITCH, 0, &[halves(&[5, 6]), words(&[11])].concat()));
     bench.samples.stop(true, 11);
     bench.give(&switch(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pages and samples made here, and what becomes of them.
+//! Pages and samples built here, and their conversion.
 
 use lateralis_pleco::schema::Event;
 use lateralis_ring::abi;
@@ -53,7 +53,7 @@ impl Bench {
             while at < content.len() {
                 let (id, _) = self.plan.header(content, at).unwrap();
                 let mut end = at + 8;
-                // The next header is where a walk over one more record ends.
+                // The header of the next record is at the end of a walk over one more record.
                 while end < content.len() {
                     let walked = self.plan.walk(&content[at..end], 0, 0..=u64::MAX, &mut vec![]);
                     if walked.fault.is_none() && walked.good_bytes > 0 {
@@ -130,7 +130,7 @@ fn flags_of_wake_ups_are_kept() {
 fn a_thread_is_known_although_its_making_was_read_later() {
     let mut bench = bench(2);
     bench.transcoder.tasks().learn(10, 10);
-    // CPU 0 was read before its maker's CPU 1.
+    // CPU 0 was read before CPU 1, where its creator ran.
     bench.transcoder.add(0, &samples::page(50, &[(60, samples::openat(12, 0))], None));
     bench.turn();
     let made = [(40, samples::newtask(11, 12, 0x10000)), (45, samples::newtask(12, 13, 0x10000))];
@@ -156,7 +156,7 @@ fn behind_the_rest_of_a_page_there_may_be_another() {
     let full: Vec<_> = (0..40).map(|at| (60 + at, samples::openat(12, 0))).collect();
     let full = samples::page(60, &full, None);
     let transcoder = &mut bench.transcoder;
-    // The rest of a page that the last turn began, the next one, and the one that is written to.
+    // The rest of a page begun at the last turn, the next one, and the one being written.
     assert!(transcoder.add(0, &short) && transcoder.add(0, &full) && transcoder.add(0, &short));
     assert!(!transcoder.add(0, &short), "nobody writes that much between two reads");
     assert!(transcoder.add(1, &short), "each buffer for itself");
@@ -185,7 +185,7 @@ fn what_cannot_be_read_is_counted() {
     let records = [(1, cut), (2, samples::common(999, 1)), (3, samples::switch(1, 2))];
     let mut page = samples::page(0, &records, None);
     bench.transcoder.add(0, &page);
-    // The page says that it has more than it has.
+    // The page claims to have more than it has.
     page[8] = 0xff;
     page[9] = 0x0f;
     bench.transcoder.add(0, &page);
@@ -203,7 +203,7 @@ fn samples_of_chosen_threads_and_their_children_become_records_and_others_are_co
     let mut bench = samples_bench();
     bench.transcoder.tasks().learn(7, 6);
     bench.transcoder.choose().add(7);
-    // Thread 7 makes 8 on CPU 1, which was looked at later than what 8 does on CPU 0.
+    // Thread 7 creates 8 on CPU 1, which was read after CPU 0, where 8 runs.
     let open = |time, tid| perf::event(time, &samples::openat(tid, 0));
     bench.transcoder.add(0, &[open(10, 7), open(20, 8), open(21, 99)].concat());
     bench.transcoder.add(0, &perf::event(22, &samples::switch(99, 8)));

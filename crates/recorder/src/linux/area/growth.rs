@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory for rings, as they are used [ring-abi §4.4]: a program that lives for a moment begins with
-//! little, and no traced program asks the kernel for more.
+//! Memory for rings, added as they are used [ring-abi §4.4]: a short-lived program starts with
+//! little, and no traced program requests more from the kernel.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -16,42 +16,42 @@ use super::LiveArea;
 
 /// A ring of a thread gets this much as soon as a thread has claimed it.
 const CLAIMED_BYTES: u64 = 128 << 10;
-/// A ring gets this much as soon as something is in it.
+/// A ring gets this much as soon as it is used.
 const USED_BYTES: u64 = 256 << 10;
-/// What a ring of the first programs of a command gets at once, and all rings of one of them together: to
-/// look at what a program is made of takes a millisecond, or several where others need the CPU, and in one
-/// a program that does nothing else writes 128 KiB. Of many programs that live for a moment each has less.
+/// Initial memory of each ring of the first programs of a command, and of all rings of one program together.
+/// Examining a program takes a millisecond, or several if the CPU is busy; in one millisecond a program that
+/// only records writes 128 KiB. With many short-lived programs each gets less.
 const FIRST_PROGRAM_RING_BYTES: u64 = 1 << 20;
 const FIRST_PROGRAM_BYTES: u64 = 4 << 20;
-/// Allocated where there is no room for more.
+/// Smallest step, used if there is no room for more.
 const LEAST_STEP_BYTES: u64 = 64 << 10;
 const PAGE_BYTES: u64 = 4096;
-/// A program writes its first events in this time after it was found, if it is one that writes many.
+/// Time after which a found program that writes many events has written its first ones.
 const YOUNG: Duration = Duration::from_millis(50);
-/// Time between two tries where there was no room.
+/// Time between two tries if there was no room.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// A ring that has less memory than it is long.
+/// A ring with less memory than its size.
 #[derive(Debug)]
 struct Growing {
     ring: u32,
     backed_bytes: u64,
 }
 
-/// The rings of an area that have not all their memory yet.
+/// The rings of an area that do not have all their memory yet.
 #[derive(Debug)]
 pub(super) struct Growth {
     rings: Vec<Growing>,
-    /// Each gets this much.
+    /// Minimum memory of each ring.
     least_bytes: u64,
-    /// What may still be allocated: the geometry is the program's claim.
+    /// Bytes that may still be allocated: a limit, because the program chose the geometry.
     budget_bytes: u64,
     found_at: Instant,
     retry_at: Option<Instant>,
 }
 
 impl Growth {
-    /// For an area that nobody gives memory to.
+    /// For an area whose rings do not grow.
     pub(super) fn none() -> Growth {
         let found_at = Instant::now();
         Growth { rings: Vec::new(), least_bytes: 0, budget_bytes: 0, found_at, retry_at: None }
@@ -68,8 +68,8 @@ impl Growth {
         Growth { rings, budget_bytes, ..Growth::none() }
     }
 
-    /// Gives memory to the rings that may soon need it, or to `all`. Error: there is no room for some of
-    /// it, which is tried again after a while.
+    /// Adds memory to the rings that may soon need it, or to `all`. Error: there is no room for some of
+    /// it, which is tried again later.
     fn give(
         &mut self,
         file: &File,
@@ -77,7 +77,7 @@ impl Growth {
         geometry: &Geometry,
         all: bool,
     ) -> Result<(), Errno> {
-        // Programs that live for a moment have ended by now.
+        // Short-lived programs have ended by now.
         let has_ended = view.load_u32(header::STATE, Load::Relaxed) == Ok(abi::AREA_EXITED);
         let is_early = self.retry_at.is_some_and(|at| Instant::now() < at);
         if is_early || has_ended && !all {
@@ -112,20 +112,20 @@ impl Growth {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Bytes of a ring that has `ring_bytes` when it is whole.
+    /// Bytes of a ring that have memory; `ring_bytes` if it is complete.
     pub(super) fn backed_bytes(&self, ring: usize, ring_bytes: u64) -> u64 {
         let growing = self.rings.iter().find(|growing| growing.ring as usize == ring);
         growing.map_or(ring_bytes, |growing| growing.backed_bytes)
     }
 
-    /// Whether a program may be about to use what it has faster than rings are looked at.
+    /// Whether a program may soon use its memory faster than rings are polled.
     pub(super) fn is_young(&self) -> bool {
         !self.rings.is_empty() && self.found_at.elapsed() < YOUNG
     }
 }
 
 impl Growing {
-    /// Bytes that the ring should have, and `least` in any case; what it has, if that will do.
+    /// Bytes that the ring should have, at least `least`; its current size if that is sufficient.
     fn wanted(&self, view: &AreaView<'_>, geometry: &Geometry, least: u64) -> u64 {
         let control = geometry.control_offset(self.ring);
         let load = |offset| view.load_u64(control + offset, Load::Relaxed).unwrap_or(0);
@@ -144,7 +144,7 @@ impl Growing {
     }
 }
 
-/// Allocates memory of a ring behind what it has, as much as there is room for; how much.
+/// Allocates memory of a ring after its current memory, as much as there is room for; returns the bytes.
 fn allocate(file: &File, offset: u64, bytes: u64) -> Result<u64, Errno> {
     let mut step = bytes;
     loop {
@@ -158,8 +158,8 @@ fn allocate(file: &File, offset: u64, bytes: u64) -> Result<u64, Errno> {
 }
 
 impl LiveArea {
-    /// Begins to give its rings memory: to those of a flight recorder, which nobody looks at on the
-    /// way, at once.
+    /// Starts the growth of its rings. Those of a flight recorder get all memory at once, because they are
+    /// not polled.
     pub(super) fn begin_growth(&mut self, recording: &mut Recording, wanted: &Wanted) {
         self.growth = Growth::of(&self.view(), &self.geometry, wanted.wish.cap_bytes);
         if wanted.wish.mode == RingMode::Overwrite {
@@ -167,7 +167,7 @@ impl LiveArea {
         }
     }
 
-    /// Gives memory to the rings that may soon need it, or to `all`.
+    /// Adds memory to the rings that may soon need it, or to `all`.
     pub(super) fn give_memory(&mut self, recording: &mut Recording, all: bool) {
         let Some(file) = self.file.as_ref().filter(|_| !self.growth.rings.is_empty()) else {
             return;
@@ -183,9 +183,9 @@ impl LiveArea {
     }
 }
 
-/// Gives the rings of an area that was just found what they need at once: one that writes much has filled
-/// what it began with after a millisecond, and all else that is done for an area takes longer. `is_first`:
-/// it is one of the first programs of a command. What fails here is tried again by
+/// Adds initial memory to the rings of an area that was just found: a program that writes many events has
+/// filled its initial memory after a millisecond, and all other set-up of an area takes longer. `is_first`:
+/// it is one of the first programs of a command. A failure here is retried by
 /// [`LiveArea::give_memory`].
 pub(in super::super) fn give_first_memory(
     file: &File,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Schemas that programs register while they are recorded.
+//! Schemas that programs register during recording.
 
 use lateralis_ring::abi::header;
 use lateralis_ring::{Load, schema_text, schemas};
@@ -10,13 +10,13 @@ use super::LiveArea;
 use crate::classes::RegisteredSchema;
 
 impl LiveArea {
-    /// Whether schemas may have been registered since the last look. Cost: one load.
+    /// Whether schemas may have been registered since the last check. Cost: one load.
     pub(super) fn schemas_are_due(&self) -> bool {
         let next = self.view().load_u32(header::NEXT_EVENT_ID, Load::Acquire);
         next.is_ok_and(|next| next != self.covered_ids)
     }
 
-    /// Takes over schemas that were registered since the last look (pair R2).
+    /// Adds the schemas that were registered since the last check (pair R2).
     pub(in super::super) fn refresh_schemas(&mut self, recording: &mut Recording) {
         let view = self.mapping.view().with_swapped(self.header.swapped);
         let Ok(entries) = schemas(&view) else { return };

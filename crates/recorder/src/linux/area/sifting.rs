@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What of an area is recorded, and where it goes: filters in the program, and the sieve for what
-//! cannot be decided there.
+//! Selects what is recorded of an area, and where it is written: filters in the program, and the sieve
+//! for selections that the program cannot make.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use super::LiveArea;
 use crate::sieve::Sieve;
 use crate::stream::PREFIX_BYTES;
 
-/// Time between two looks at the names of threads.
+/// Time between two readings of the names of threads.
 const NAMES_PERIOD: Duration = Duration::from_millis(500);
 
 impl LiveArea {
-    /// Sets what is left out, in the program or when it is read, before anything is enabled and for
-    /// what is enabled already; and where the rest goes.
+    /// Sets filters and sieve, before anything is enabled and for
+    /// already enabled events; and the destination of the records.
     pub(in super::super) fn choose(&mut self, recording: &mut Recording, wanted: &Wanted) {
         self.begin_growth(recording, wanted);
         self.filters = AreaFilters::new(&self.view(), &wanted.filters);
@@ -34,7 +34,7 @@ impl LiveArea {
             ring.target.writer = self.writer;
             if self.sieve.threads().is_some() {
                 let (geometry, policy) = (self.geometry, ReadPolicy::Observe);
-                // The rings were checked against this very view.
+                // The rings were checked against this view.
                 let reader = RingReader::new(&view, geometry, number, policy, mode).ok();
                 ring.ahead = reader.map(|reader| (reader, 0));
             }
@@ -42,8 +42,8 @@ impl LiveArea {
         self.apply_filters(recording);
     }
 
-    /// Looks for the names of threads in what is about to be read: one that told its name in a ring
-    /// may have gone on in another one, which is read before.
+    /// Reads the names of threads from the records that will be read next: a thread that recorded its name in
+    /// one ring may have continued in another one, which is read first.
     pub(super) fn listen(&mut self, recording: &mut Recording, mode: RingMode) {
         if self.unreadable || self.sieve.threads().is_none() {
             return;
@@ -72,7 +72,7 @@ impl LiveArea {
                         }
                     }
                     Poll::LostPackets { .. } => {}
-                    // Whoever reads the ring says so.
+                    // Reported by the reader of the ring.
                     Poll::Idle | Poll::Damaged(_) => break,
                 }
             }
@@ -89,8 +89,8 @@ impl LiveArea {
         }
     }
 
-    /// Asks for the names of threads again, where they decide what is wanted: a thread that is given
-    /// another one does not say so.
+    /// Reads the names of threads again, if the selection depends on them: renaming a thread from outside
+    /// is not recorded.
     pub(in super::super) fn refresh_names(&mut self) {
         let now = Instant::now();
         if let Some(threads) = self.sieve.threads()
@@ -102,7 +102,7 @@ impl LiveArea {
         }
     }
 
-    /// Leaves out what nobody wants of a chunk.
+    /// Drops unwanted records of a chunk.
     pub(super) fn sift(&mut self, index: usize, chunk: &Chunk, buffer: &mut [u8]) -> Chunk {
         if self.sieve.is_idle() || self.unreadable {
             return *chunk;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a recorder does for the programs it records, so that they need not ask the kernel: a
-//! program that has locked itself in would die of the question.
+//! Work that a recorder does on behalf of the traced programs, so that they need not make system calls: a
+//! sandboxed program would be killed for them.
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,18 @@ use lateralis_ring::{Load, RingKind};
 use super::super::processes;
 use super::LiveArea;
 
-/// Time between two looks at who owns rings.
+/// Time between two checks of the owners of rings.
 const OWNERS_PERIOD: Duration = Duration::from_millis(20);
 
 impl LiveArea {
-    /// Gives rings of threads that were killed free for others, once half of the rings have an owner:
-    /// a ring that is free for nobody else needs no look.
+    /// Releases rings of killed threads for others, once half of the rings have an owner:
+    /// before that, no thread needs them.
     pub(super) fn free_rings_of_the_dead(&mut self) {
         let now = Instant::now();
         if self.geometry.kind() != RingKind::PerThread || now < self.owners_due {
             return;
         }
-        // A number of another PID namespace says nothing here about who lives.
+        // A thread id of another PID namespace does not identify a thread here.
         if self.processes.has_foreign_numbers() {
             return;
         }

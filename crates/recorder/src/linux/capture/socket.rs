@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A packet socket with its ring [packet(7); Documentation/networking/packet_mmap.rst].
 //!
-//! TPACKET_V3, because it takes no system call for each packet, holds a burst of megabytes while
-//! the recorder is busy elsewhere, stamps in nanoseconds, and tells direction and VLAN tag with each
-//! frame; a socket that is read has room for some hundred packets, and one call for each.
+//! TPACKET_V3, because it needs no system call for each packet, buffers a burst of megabytes while
+//! the recorder is busy elsewhere, stamps in nanoseconds, and includes direction and VLAN tag in each
+//! frame. A socket without a ring has room for some hundred packets, and needs one call for each.
 
 use std::ffi::CString;
 use std::io;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Bytes of a block: what the kernel hands over at a time. Holds the longest frames.
+/// Size of a block, the unit that the kernel hands over. Holds the longest frames.
 const BLOCK_BYTES: usize = 256 << 10;
 /// Blocks of a ring.
 const BLOCKS_MIN: usize = 4;
 const BLOCKS_MAX: usize = 4096;
-/// Only its multiples matter in this version.
+/// Irrelevant in this version, except that it must divide the block size.
 const FRAME_BYTES: usize = 2048;
 /// A block with packets is handed over after this time even if it is not full.
 const HAND_OVER_MS: u32 = 10;
@@ -27,7 +27,7 @@ const BLOCK_STATUS: usize = 8;
 /// `ARPHRD_LOOPBACK`
 const LOOPBACK: u16 = 772;
 
-/// What the kernel counted since it was asked last.
+/// Counts of the kernel since the last query.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counted {
     /// Packets that passed the filter, the dropped ones included.
@@ -36,7 +36,7 @@ pub(super) struct Counted {
     pub(super) dropped: u64,
 }
 
-/// See the module's description.
+/// A packet socket with its ring.
 pub(super) struct PacketSocket {
     fd: OwnedFd,
     ring: NonNull<u8>,
@@ -47,7 +47,7 @@ pub(super) struct PacketSocket {
     pub(super) hardware_type: u16,
 }
 
-// SAFETY: the ring is mapped for this value alone and unmapped with it; no thread is special to it.
+// SAFETY: the ring is mapped for this value alone and unmapped with it; it is not bound to a thread.
 unsafe impl Send for PacketSocket {}
 
 fn check(result: libc::c_int) -> io::Result<()> {
@@ -56,13 +56,13 @@ fn check(result: libc::c_int) -> io::Result<()> {
 
 fn set_option<T>(fd: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is as long as said and lives during the call, which only reads it.
+    // SAFETY: the value has the given length and lives during the call, which only reads it.
     check(unsafe {
         libc::setsockopt(fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), length)
     })
 }
 
-/// Lets the first `snap_bytes` of each packet pass; 0 lets none.
+/// Accepts the first `snap_bytes` of each packet; 0 rejects all packets.
 fn set_filter(fd: BorrowedFd<'_>, snap_bytes: u32) -> io::Result<()> {
     // BPF_RET | BPF_K
     let mut program = [libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: snap_bytes }];
@@ -77,7 +77,7 @@ fn index_of(name: &str) -> io::Result<i32> {
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index as i32) }
 }
 
-/// Names of the interfaces there are in this network namespace.
+/// Names of the interfaces in this network namespace.
 pub(super) fn interfaces() -> Vec<String> {
     let mut names = Vec::new();
     // SAFETY: the list ends with an entry without a name, each name with NUL; it is freed once.
@@ -106,12 +106,12 @@ fn address(index: i32, protocol: u16) -> libc::sockaddr_ll {
 
 fn bind(fd: BorrowedFd<'_>, address: &libc::sockaddr_ll) -> io::Result<()> {
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the address is as long as said and lives during the call.
+    // SAFETY: the address has the given length and lives during the call.
     check(unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(address).cast(), length) })
 }
 
 impl PacketSocket {
-    /// A socket at an interface, with a ring of about `ring_bytes`; nothing comes in before
+    /// Opens a socket on an interface, with a ring of about `ring_bytes`; nothing is received before
     /// [`PacketSocket::start`].
     pub(super) fn open(name: &str, snap_bytes: u32, ring_bytes: u64) -> io::Result<PacketSocket> {
         let index = index_of(name)?;
@@ -119,7 +119,7 @@ impl PacketSocket {
         // SAFETY: no pointers. Protocol 0: nothing is received yet.
         let raw = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
         check(raw)?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just created and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
         bind(fd.as_fd(), &address(index, 0))?;
         let hardware_type = hardware_type(fd.as_fd())?;
@@ -137,11 +137,11 @@ impl PacketSocket {
         };
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         if hardware_type == LOOPBACK {
-            // Each packet comes by twice there, leaving and arriving. As other tools, once.
+            // Each packet passes twice there, outgoing and incoming. Captured once, as by other tools.
             set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
         }
         let flags = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh address; the ring is as long as was asked for.
+        // SAFETY: a fresh address; the ring has the requested length.
         let ring = unsafe {
             mmap(std::ptr::null_mut(), blocks * BLOCK_BYTES, flags, MapFlags::SHARED, &fd, 0)
         }?;
@@ -151,13 +151,13 @@ impl PacketSocket {
         Ok(PacketSocket { fd, ring, blocks, next: 0, snap_bytes, hardware_type })
     }
 
-    /// Begins to receive.
+    /// Starts receiving.
     pub(super) fn start(&self, name: &str) -> io::Result<()> {
         set_filter(self.fd.as_fd(), self.snap_bytes)?;
         bind(self.fd.as_fd(), &address(index_of(name)?, libc::ETH_P_ALL as u16))
     }
 
-    /// Lets no packet in any more, or again.
+    /// Stops or resumes receiving.
     pub(super) fn pause(&self, paused: bool) -> io::Result<()> {
         set_filter(self.fd.as_fd(), if paused { 0 } else { self.snap_bytes })
     }
@@ -172,38 +172,38 @@ impl PacketSocket {
         self.blocks
     }
 
-    /// Shows the next block that the kernel has handed over, and gives it back; whether there was
-    /// one.
+    /// Visits the next block that the kernel has handed over, and returns it to the kernel; returns whether
+    /// there was one.
     pub(super) fn take(&mut self, look: impl FnOnce(&[u8])) -> bool {
-        // SAFETY: `next` is below `blocks`, so the block lies in the ring, which is mapped as long
+        // SAFETY: `next` is below `blocks`, so the block is inside the ring, which is mapped as long
         // as this value lives; the word is aligned, and both sides access it atomically.
         let status = unsafe {
             AtomicU32::from_ptr(
                 self.ring.as_ptr().add(self.next * BLOCK_BYTES + BLOCK_STATUS).cast(),
             )
         };
-        // Pairs with the kernel's barrier before it hands a block over: its frames are there.
+        // Pairs with the kernel's barrier before it hands a block over: its frames are complete.
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return false;
         }
-        // SAFETY: as above; the kernel does not write into a block that it has handed over, and
-        // nobody else has this mapping. The status word in it is not written while this lives.
+        // SAFETY: as above; the kernel does not write to a block that it has handed over, and
+        // there is no other user of this mapping. The status word in it is not written while this lives.
         let block = unsafe {
             std::slice::from_raw_parts(self.ring.as_ptr().add(self.next * BLOCK_BYTES), BLOCK_BYTES)
         };
         look(block);
-        // Pairs with the kernel's reading of the word before it uses the block again.
+        // Pairs with the kernel's read of the word before it reuses the block.
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.blocks;
         true
     }
 
-    /// What the kernel counted since the last call.
+    /// The kernel's counts since the last call.
     pub(super) fn counted(&self) -> io::Result<Counted> {
         // SAFETY: all zeros is a valid value.
         let mut counts: libc::tpacket_stats_v3 = unsafe { std::mem::zeroed() };
         let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
-        // SAFETY: the structure is as long as said and lives during the call.
+        // SAFETY: the structure has the given length and lives during the call.
         check(unsafe {
             libc::getsockopt(
                 self.fd.as_raw_fd(),
@@ -219,7 +219,7 @@ impl PacketSocket {
 
 impl Drop for PacketSocket {
     fn drop(&mut self) {
-        // SAFETY: mapped in `open` with this length; nothing borrows from it any more.
+        // SAFETY: mapped in `open` with this length; no borrow of it remains.
         let _ = unsafe { munmap(self.ring.as_ptr().cast(), self.blocks * BLOCK_BYTES) };
     }
 }
@@ -228,7 +228,7 @@ impl Drop for PacketSocket {
 fn hardware_type(fd: BorrowedFd<'_>) -> io::Result<u16> {
     let mut bound = address(0, 0);
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the address is as long as said and lives during the call.
+    // SAFETY: the address has the given length and lives during the call.
     check(unsafe {
         libc::getsockname(fd.as_raw_fd(), std::ptr::from_mut(&mut bound).cast(), &mut length)
     })?;

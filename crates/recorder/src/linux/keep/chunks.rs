@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording in pieces: each is a whole recording, and begins where the one before ended. A piece
-//! ends with a flush, so that all its streams reach equally far.
+//! A recording in chunks: each is a complete recording, and begins where the previous one ended. A chunk
+//! ends with a flush, so that all its streams extend to the same time.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -15,21 +15,21 @@ use crate::keep::split;
 use crate::options::ChunkOptions;
 use crate::report::KeptWindow;
 
-/// See the module's description.
+/// Writes the chunks.
 pub(in super::super) struct Chunks {
     options: ChunkOptions,
     root: PathBuf,
     part: Option<Part>,
     began: Instant,
-    /// When the rings were flushed last: what comes between two flushes is from then on.
+    /// Time of the last flush: events between two flushes are at most that old.
     last_flush: Instant,
-    /// Clock at the flush that the last chunk ended with: nothing in the next one is older.
+    /// Clock at the flush that ended the last chunk: nothing in the next one is older.
     flushed_at: u64,
     feed: Feed,
     chunks: u64,
     on_disk: VecDeque<String>,
     gone: Traced,
-    /// No more can be written.
+    /// Writing has failed.
     has_failed: bool,
 }
 
@@ -50,7 +50,7 @@ impl Chunks {
         }
     }
 
-    /// Whether the chunk is long enough.
+    /// Whether the chunk has reached its limit.
     pub(in super::super) fn is_full(&self) -> bool {
         let bytes = self.part.as_ref().map_or(0, Part::bytes);
         let over_time = |most: Duration| self.part.is_some() && self.began.elapsed() >= most;
@@ -58,12 +58,12 @@ impl Chunks {
             || self.options.time.is_some_and(over_time)
     }
 
-    /// Remembers an area that goes.
+    /// Remembers an area that is removed.
     pub(in super::super) fn gone(&mut self, area: &LiveArea) {
         self.gone.remember(area);
     }
 
-    /// Writes a packet that was sealed; false if it could not be.
+    /// Writes a sealed packet; returns false on failure.
     pub(in super::super) fn take(
         &mut self,
         main: &mut Recording,
@@ -89,11 +89,11 @@ impl Chunks {
             ..KeptWindow::default()
         };
         self.began = self.last_flush;
-        // A packet may begin a little before the one that came first.
+        // A packet may begin slightly before the one that arrived first.
         match Part::new(main, &self.root.join(&name), (0, u64::MAX), u64::MAX, window) {
             Ok(mut part) => {
                 if self.chunks > 1 {
-                    // The packets of another stream may begin before the one that came first.
+                    // The packets of another stream may begin before the one that arrived first.
                     part.write_introductions(&main.introduced, from.min(self.flushed_at));
                 }
                 self.part = Some(part);
@@ -107,7 +107,7 @@ impl Chunks {
         }
     }
 
-    /// Ends a chunk that is long enough. Context: behind a flush.
+    /// Ends a chunk that has reached its limit. Context: after a flush.
     pub(in super::super) fn step(
         &mut self,
         main: &mut Recording,
@@ -121,7 +121,7 @@ impl Chunks {
         }
         self.flushed_at = flushed_at;
         if is_last && self.chunks == 0 && !self.has_failed {
-            // Nothing was traced: the trace is empty, but there is one.
+            // Nothing was traced: the trace is empty, but it must exist.
             let now = main.now();
             self.begin(main, now);
         }
@@ -137,7 +137,7 @@ impl Chunks {
         let most = self.options.chunks_max.unwrap_or(u64::MAX).max(1);
         while self.on_disk.len() as u64 > most {
             let Some(oldest) = self.on_disk.pop_front() else { break };
-            // The name is one of ours.
+            // The name is one of this recorder's own.
             let _ = std::fs::remove_dir_all(self.root.join(oldest));
             main.removed_chunks += 1;
         }

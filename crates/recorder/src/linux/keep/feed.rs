@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sealed packets on their way into a recording of their own, as they come.
+//! Writes sealed packets to a recording of their own, as they arrive.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::part::Part;
 use crate::classes::ClassTable;
 use crate::keep::{Held, Plans, split};
 
-/// Streams that are remembered for their loss counts.
+/// Maximum number of streams kept for their loss counts.
 const STREAMS_MAX: usize = 65_536;
 
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ struct Stream {
     lost: LossCounts,
 }
 
-/// See the module's description.
+/// State of the streams.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     plans: Plans,
@@ -28,7 +28,7 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Gives `part` a packet of the stream with this name.
+    /// Writes a packet of the stream with this name to `part`.
     pub(super) fn give(
         &mut self,
         part: &mut Part,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What sources told once stands in every piece of a recording again, in a stream of its own, at its
-//! beginning.
+//! Data that sources report only once is repeated in every part of a recording, in a stream of its own, at
+//! the start of the part.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::source::{Introductions, Payload, Refused, SourceStream, StreamPlan, T
 use crate::stream::SealContext;
 use crate::walk::RecordPlan;
 
-/// Bytes of its packets: longer than a path.
+/// Size of its packets in bytes: longer than a path.
 const PACKET_BYTES: usize = 16 << 10;
 
-/// A source that has to introduce itself to each piece.
+/// A source with data to repeat in each part.
 #[derive(Clone)]
 pub(in super::super) struct Introduced {
     /// Name of the source.
@@ -28,7 +28,8 @@ pub(in super::super) struct Introduced {
 }
 
 impl Part {
-    /// Writes what sources told before clock `from`. Context: before anything else of these streams.
+    /// Writes the data that sources reported before clock `from`. Context: before anything else of these
+    /// streams.
     pub(super) fn write_introductions(&mut self, all: &[Introduced], from: u64) {
         for one in all {
             let mut plan = RecordPlan::new(false);
@@ -95,7 +96,7 @@ impl Writing<'_> {
         let area_id = format!("{:016x}", of.area_id);
         part.recording.finish_area(Box::new(move |clock| {
             let mut finished = FinishedArea::default();
-            // It is of no CPU, and shares the number of none with a stream that is.
+            // It belongs to no CPU, and must not share the number of a stream that does.
             if let Some(one) = stream_report(clock, &stream.ring, (&area_id, u32::MAX), None) {
                 count_events::add(&mut finished.events, stream.ring.counts(), &names);
                 finished.streams.push(Stream { files: target.paths, ..one });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Keeps windows of time around moments at which a condition fired, each as a recording of its
-//! own. Memory and disk are bounded, whatever happens.
+//! Saves windows of time around the firings of conditions, each as a recording of its
+//! own. Memory and disk use are bounded in all cases.
 //!
 //! ```text
-//! session: packets ─▶ Retention          every step: what fired (rules) ─▶ Part ─▶ NAME/spike-0001/
+//! session: packets ─▶ Retention          every step: firings (rules) ─▶ Part ─▶ NAME/spike-0001/
 //! ```
 
 mod chunks;
@@ -36,14 +36,14 @@ use crate::keep::{Next, Plans, Retention, Windows, split};
 use crate::options::KeepOptions;
 use crate::report::{KEPT_VERSION, KeptList, KeptReason, KeptWindow};
 
-/// Most reasons told of a window.
+/// Maximum number of reasons listed for a window.
 const REASONS_MAX: usize = 100;
-/// Most windows in the list.
+/// Maximum number of windows in the list.
 const LIST_MAX: usize = 10_000;
-/// Packets are kept this much longer than needed: a moment may be known only some steps later.
+/// Packets are kept this much longer than needed, because a firing may be known only some steps later.
 const SPARE_NS: u64 = 1_000_000_000;
 
-/// Something that people want to know while it happens.
+/// A notice for the user during recording.
 #[derive(Debug)]
 pub enum KeepNotice<'a> {
     /// A window was written, in this folder.
@@ -54,10 +54,10 @@ pub enum KeepNotice<'a> {
     Warning(&'a str),
 }
 
-/// Is told what happens.
+/// Receives notices.
 pub type KeepObserver = Box<dyn FnMut(&KeepNotice<'_>) + Send>;
 
-/// See the module's description.
+/// Saves windows of a session.
 pub(super) struct Keeper {
     options: KeepOptions,
     root: PathBuf,
@@ -67,33 +67,33 @@ pub(super) struct Keeper {
     part: Option<Part>,
     list: KeptList,
     parts: u64,
-    /// Bytes of finished windows on disk.
+    /// Total size in bytes of finished windows on disk.
     disk_bytes: u64,
     gone: Traced,
-    /// Clock at the beginning.
+    /// Clock at the start.
     start: u64,
-    /// Stream class of what windows say about threads that were there before.
+    /// Stream class of the names of threads that existed before a window.
     names_class: u32,
-    /// How long packets are kept, in ticks.
+    /// Retention time of packets, in ticks.
     horizon: u64,
 }
 
-/// What a session knows at a step.
+/// Facts about a session at a step.
 pub(super) struct StepFacts<'a> {
-    /// What fired.
+    /// The firings.
     pub(super) judged: &'a Judged,
-    /// By which rules.
+    /// The rules of the session.
     pub(super) rules: &'a mut Rules,
-    /// What is traced now.
+    /// Returns the currently traced programs.
     pub(super) traced: &'a dyn Fn() -> Traced,
-    /// It is the last: all that was written was read.
+    /// It is the last step: all written records have been read.
     pub(super) is_last: bool,
 }
 
 impl Keeper {
     /// Context: the recording has its clock.
     ///
-    /// Errors: the folder for windows cannot be made.
+    /// Errors: the folder for windows cannot be created.
     pub(super) fn new(
         options: KeepOptions,
         main: &mut Recording,
@@ -135,23 +135,23 @@ impl Keeper {
         })
     }
 
-    /// Whether nothing but windows is kept.
+    /// Whether only windows are saved.
     pub(super) fn is_alone(&self) -> bool {
         self.options.is_alone
     }
 
-    /// Takes a packet that was sealed.
+    /// Adds a sealed packet.
     pub(super) fn take(&mut self, name: &str, packet: &[u8]) {
         let Some((header, records)) = split(packet) else { return };
         self.retention.push(name, header, records);
     }
 
-    /// Remembers an area that goes.
+    /// Remembers an area that is removed.
     pub(super) fn gone(&mut self, area: &LiveArea) {
         self.gone.remember(area);
     }
 
-    /// Writes what has to be kept. Context: all rings were read, and what happened was judged.
+    /// Writes what has to be saved. Context: all rings were read, and conditions were evaluated.
     pub(super) fn step(&mut self, main: &mut Recording, facts: &mut StepFacts<'_>) {
         let Judged { watermark, firings, ends, unknown } = facts.judged;
         let watermark = *watermark;
@@ -219,7 +219,7 @@ impl Keeper {
         }
     }
 
-    /// A span that fired before has ended: now it is known how long it took.
+    /// A span that fired before has ended: its duration is known now.
     fn ended(&mut self, main: &Recording, end: SpanEnd) {
         let open = self.part.as_mut().map(|part| &mut part.window);
         let windows = open.into_iter().chain(self.list.windows.iter_mut().rev().take(REASONS_MAX));
@@ -301,7 +301,7 @@ impl Keeper {
         {}
     }
 
-    /// False if there is none.
+    /// Returns false if there is none.
     fn remove_oldest(&mut self) -> bool {
         let Some(window) = self.list.windows.iter_mut().find(|window| !window.removed) else {
             return false;
@@ -309,7 +309,8 @@ impl Keeper {
         window.removed = true;
         self.disk_bytes = self.disk_bytes.saturating_sub(window.bytes);
         self.list.removed += 1;
-        // The name is one of ours. What cannot be removed is still told to be.
+        // The name is one of this recorder's own. A window that cannot be removed is still reported as
+        // removed.
         let _ = std::fs::remove_dir_all(self.root.join(&window.name));
         true
     }

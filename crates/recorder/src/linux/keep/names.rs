@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads told their names once, when they began: a window that begins later says them again, in a
-//! stream of its own, at its beginning.
+//! Threads record their names once, when they start: a window that begins later repeats them, in a
+//! stream of its own, at its start.
 
 use lateralis_ring::abi;
 
@@ -15,11 +15,11 @@ use crate::walk::RecordPlan;
 
 /// Name of the stream.
 const NAMES: &str = "names";
-/// Bytes of its packets: some hundred names.
+/// Size of its packets in bytes: some hundred names.
 const PACKET_BYTES: usize = 16 << 10;
 
 impl Part {
-    /// Writes the names that threads had when the window began. Context: before anything else.
+    /// Writes the names of threads at the start of the window. Context: before anything else.
     pub(super) fn write_names(
         &mut self,
         classes: &ClassTable,

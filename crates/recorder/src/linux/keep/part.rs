@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One window while it is written: a recording of its own, with streams of its own.
+//! One window during writing: a recording of its own, with streams of its own.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,17 +23,17 @@ struct PartStream {
     class: u32,
     area_id: u64,
     number: u32,
-    /// Packets before this are written, or lie before the window.
+    /// Packets before this are written, or precede the window.
     next_serial: u64,
 }
 
-/// Makes the report of the stream of names.
+/// Creates the report of the stream of names.
 pub(super) type NamesReport = Box<dyn FnOnce(&ClockModel) -> Option<report::Stream> + Send>;
 
-/// See the module's description.
+/// A window or chunk being written.
 pub(super) struct Part {
     pub(super) recording: Recording,
-    /// What the stream of names comes to, once the clock is known.
+    /// Report of the stream of names, once the clock is known.
     pub(super) names: Option<NamesReport>,
     streams: HashMap<u64, PartStream>,
     buffer: Vec<u8>,
@@ -41,12 +41,12 @@ pub(super) struct Part {
     pub(super) to: u64,
     pub(super) window: KeptWindow,
     events: Option<(u64, u64)>,
-    /// Packets of the window that memory had no room for.
+    /// Packets of the window that were dropped for lack of memory.
     forgotten_at_start: u64,
 }
 
 impl Part {
-    /// Errors: its directory cannot be made.
+    /// Errors: its directory cannot be created.
     pub(super) fn new(
         main: &Recording,
         root: &Path,
@@ -55,7 +55,7 @@ impl Part {
         window: KeptWindow,
     ) -> Result<Part, Error> {
         let mut recording = main.part(Output::create(root, Some(bytes_max))?);
-        // Others hold all of a piece of the recording, and the next piece goes on where this one ends.
+        // The others contain all packets of a chunk, and the next chunk continues where this one ends.
         if (from, to) != (0, u64::MAX) {
             recording.describe_as_part();
         }
@@ -72,17 +72,17 @@ impl Part {
         })
     }
 
-    /// Bytes of its stream files.
+    /// Size of its stream files in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.recording.output.bytes()
     }
 
-    /// Whether it could not write something.
+    /// Whether a write failed.
     pub(super) fn has_failed(&self) -> bool {
         self.recording.output_ended
     }
 
-    /// Notes how many packets memory had had no room for when it began.
+    /// Stores the number of packets dropped for lack of memory when it began.
     pub(super) fn begins_at(&mut self, kept: &Retention) {
         self.forgotten_at_start = kept.forgotten_packets();
         if kept.forgotten_until() > self.from {
@@ -90,8 +90,8 @@ impl Part {
         }
     }
 
-    /// Writes what is kept of the window until `watermark`: whole packets, or at its end
-    /// (`is_last`) the parts that lie in it.
+    /// Writes the retained packets of the window until `watermark`: complete ones, or at its end
+    /// (`is_last`) their parts within it.
     pub(super) fn write(
         &mut self,
         kept: &Retention,
@@ -115,7 +115,7 @@ impl Part {
         }
     }
 
-    /// Writes what of a packet lies in the window. What its stream had lost before matters for
+    /// Writes the part of a packet within the window. The losses of its stream before matter for
     /// its first packet.
     pub(super) fn write_packet(
         &mut self,
@@ -170,7 +170,7 @@ impl Part {
         }
     }
 
-    /// Ends the recording. The window says what it got.
+    /// Ends the recording. Stores its sums in the window.
     pub(super) fn finish_window(
         mut self,
         kept: &Retention,
@@ -184,7 +184,7 @@ impl Part {
         self.finish(traced)
     }
 
-    /// The same of one that is no window of a retention.
+    /// Ends a recording that is not a window of a retention.
     pub(super) fn finish(mut self, traced: Traced) -> Result<(KeptWindow, Report), Error> {
         if let Some(model) = self.recording.clock_model() {
             self.window.first_event_ns = self.events.map(|(first, _)| model.utc_ns(first));
@@ -197,7 +197,7 @@ impl Part {
         let streams = self.streams.values();
         self.window.events = streams.map(|stream| stream.ring.totals().events).sum();
         self.window.bytes = self.bytes();
-        // What was recorded into it is no window of anything.
+        // A recording that was written directly is not a window.
         if self.recording.origin == report::Origin::Snapshot {
             self.recording.kept = Some(self.window.clone());
         }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What fired, in the terms of a report: nanoseconds and UTC instead of ticks.
+//! Converts firings to the units of a report: nanoseconds and UTC instead of ticks.
 
 use super::super::recording::Recording;
 use crate::condition::{Firing, Measured};
 use crate::report::KeptReason;
 
-/// UTC of a moment.
+/// UTC of a time in ticks.
 pub(in super::super) fn utc(main: &Recording, ticks: u64) -> i64 {
     main.clock_model().map_or(0, |model| model.utc_ns(ticks))
 }
 
-/// Nanoseconds of a time.
+/// Nanoseconds of a duration in ticks.
 pub(in super::super) fn ns(main: &Recording, ticks: u64) -> u64 {
     main.clock_model().map_or(0, |model| model.ns(ticks))
 }
 
-/// Why a window is kept.
+/// The reason for saving a window.
 pub(in super::super) fn reason(main: &Recording, firing: &Firing) -> KeptReason {
     let (mut duration_ns, mut is_over, mut value) = (None, true, None);
     match firing.measured {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording beside that of a session, for what a policy matches: a whole trace, with a report and,
-//! if that was asked for, clients of its own. Conditions are judged on what it gets, too.
+//! A separate recording for programs matched by a policy: a complete trace, with a report and,
+//! if requested, clients of its own. Conditions are also evaluated on its packets.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use crate::error::Error;
 use crate::options::{Fingerprint, LiveOptions};
 use crate::report::{Area, KeptWindow, Origin, PolicyOutput, Process};
 
-/// See the module's description.
+/// Writer of such a recording.
 pub(in super::super) struct Writer {
-    /// As the policy names it.
+    /// Path as named in the policy.
     asked: PathBuf,
     part: Part,
     feed: Feed,
     traced: Traced,
-    /// It could not be written; it was said why.
+    /// Writing failed, and the reason was reported.
     has_failed: bool,
 }
 
 impl Writer {
-    /// Makes its folder, and listens. Context: the recording has its clock.
+    /// Creates its folder, and listens. Context: the recording has its clock.
     ///
-    /// Errors: the folder cannot be made, is part of the session's own, or nobody can listen there.
+    /// Errors: the folder cannot be created, is part of the session's own, or listening failed.
     pub(in super::super) fn new(
         main: &Recording,
         asked: &Path,
@@ -60,17 +60,17 @@ impl Writer {
         self.part.recording.output.root()
     }
 
-    /// Where clients can connect.
+    /// Address for clients.
     pub(in super::super) fn live_address(&self) -> Option<SocketAddr> {
         self.part.recording.output.live().and_then(LiveServer::address)
     }
 
-    /// What clients know it by; `None` if it does not encrypt.
+    /// Fingerprint for clients; `None` without encryption.
     pub(in super::super) fn live_fingerprint(&self) -> Option<Fingerprint> {
         self.part.recording.output.live().and_then(LiveServer::fingerprint)
     }
 
-    /// Writes a packet that was sealed; false if it could not be.
+    /// Writes a sealed packet; returns false on failure.
     pub(in super::super) fn take(
         &mut self,
         main: &mut Recording,
@@ -90,13 +90,13 @@ impl Writer {
         self.part.recording.flushed(began_ns);
     }
 
-    /// Takes what an area says of itself.
+    /// Adds an area's report.
     pub(in super::super) fn leave(&mut self, area: &Area, processes: &[Process]) {
         self.traced.areas.push(Area { output: None, ..area.clone() });
         self.traced.processes.extend(processes.iter().cloned());
     }
 
-    /// Ends it.
+    /// Ends the recording.
     pub(in super::super) fn finish(mut self, main: &Recording) -> Result<PolicyOutput, Error> {
         self.part.recording.command = main.command.clone();
         let path = self.part.recording.output.root().display().to_string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of `perf_event_open`: descriptors, and the buffer that those of a CPU write to
+//! Events of `perf_event_open`: descriptors, and the buffer shared by those of a CPU
 //! [perf_event_open(2)].
 
 use std::fs::File;
@@ -14,7 +14,7 @@ const ATTRIBUTE_BYTES: usize = 112;
 pub(super) const TYPE_TRACEPOINT: u32 = 2;
 pub(super) const SAMPLE_TIME: u64 = 1 << 2;
 pub(super) const SAMPLE_RAW: u64 = 1 << 10;
-/// Behind the count the number of samples that found no room; since Linux 6.0.
+/// After the count: the number of lost samples; since Linux 6.0.
 const READ_LOST: u64 = 1 << 4;
 /// disabled, watermark, sample_id_all, use_clockid.
 pub(super) const FLAGS: u64 = 1 | 1 << 14 | 1 << 18 | 1 << 25;
@@ -25,25 +25,25 @@ const DISABLE: libc::c_ulong = 0x2401;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 /// `_IOR('$', 7, u64 *)`.
 const ID: libc::c_ulong = 0x8008_2407;
-/// Where `data_head` and `data_tail` stand in the first page of a buffer.
+/// Offsets of `data_head` and `data_tail` in the first page of a buffer.
 const HEAD_AT: usize = 1024;
 const TAIL_AT: usize = 1032;
 
-/// What is asked of the kernel [perf_event_open(2), "struct perf_event_attr"]. Times are those of
+/// Parameters of an event [perf_event_open(2), "struct perf_event_attr"]. Times are those of
 /// `CLOCK_MONOTONIC_RAW`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Attributes {
     pub(super) kind: u32,
     pub(super) config: u64,
-    /// Events between two samples, or samples a second, as the flags say.
+    /// Events between two samples, or samples per second, depending on the flags.
     pub(super) period: u64,
     pub(super) sample_type: u64,
     pub(super) flags: u64,
-    /// Bytes in the buffer that wake up its reader.
+    /// Number of bytes in the buffer that wakes up its reader.
     pub(super) wakeup_bytes: u32,
     /// Registers of the program in each sample.
     pub(super) user_registers: u64,
-    /// Bytes of its stack in each sample.
+    /// Bytes of the program's stack in each sample.
     pub(super) user_stack_bytes: u32,
 }
 
@@ -52,7 +52,7 @@ impl Attributes {
         Attributes {
             kind: TYPE_TRACEPOINT,
             config: u64::from(id),
-            // Each time.
+            // Every occurrence.
             period: 1,
             sample_type: SAMPLE_TIME | SAMPLE_RAW,
             flags: FLAGS,
@@ -62,11 +62,11 @@ impl Attributes {
     }
 }
 
-/// Whose events they are.
+/// Whose events are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     Everybody,
-    /// A thread by its number; 0 is the one that asks.
+    /// A thread by its id; 0 is the calling one.
     Thread(u32),
 }
 
@@ -77,11 +77,11 @@ pub(super) struct PerfEvent {
     tells_losses: bool,
 }
 
-/// What was counted of it.
+/// Counts of an event.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counted {
     pub(super) happened: u64,
-    /// `None`: this kernel does not say.
+    /// `None` if the kernel does not support it.
     pub(super) lost: Option<u64>,
 }
 
@@ -103,10 +103,10 @@ fn open(asked: &Attributes, target: Target, cpu: u32, read_format: u64) -> io::R
     let no_group = -1;
     let thread = match target {
         Target::Everybody => -1,
-        // No thread has a greater number (PID_MAX_LIMIT of Linux).
+        // No thread id is greater (PID_MAX_LIMIT of Linux).
         Target::Thread(tid) => i32::try_from(tid).map_err(|_| io::ErrorKind::NotFound)?,
     };
-    // SAFETY: the attributes are as long as they say and live during the call.
+    // SAFETY: the attributes have their stated size and live during the call.
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -118,20 +118,20 @@ fn open(asked: &Attributes, target: Target, cpu: u32, read_format: u64) -> io::R
         )
     };
     match i32::try_from(descriptor) {
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just created and has no other owner.
         Ok(descriptor) if descriptor >= 0 => Ok(unsafe { File::from_raw_fd(descriptor) }),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
 impl PerfEvent {
-    /// The tracepoint of this number on a CPU; it counts nothing yet.
+    /// Opens the tracepoint of this number on a CPU, disabled.
     pub(super) fn open(id: u32, cpu: u32, wakeup_bytes: u32) -> io::Result<PerfEvent> {
         let attributes = Attributes::of_tracepoint(id, wakeup_bytes);
         PerfEvent::of(&attributes, Target::Everybody, cpu)
     }
 
-    /// An event of somebody on a CPU.
+    /// Opens an event of a target on a CPU.
     pub(super) fn of(attributes: &Attributes, target: Target, cpu: u32) -> io::Result<PerfEvent> {
         match open(attributes, target, cpu, READ_LOST) {
             Ok(file) => Ok(PerfEvent { file, tells_losses: true }),
@@ -143,7 +143,7 @@ impl PerfEvent {
         }
     }
 
-    /// Readable when its buffer is half full; hung up when its thread, and all that it made, ended.
+    /// Readable when its buffer is half full; hung up when its thread and all descendants have ended.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -154,20 +154,20 @@ impl PerfEvent {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Counts and writes, or does not.
+    /// Enables or disables it.
     pub(super) fn enable(&self, enabled: bool) -> io::Result<()> {
         self.control(if enabled { ENABLE } else { DISABLE }, 0)
     }
 
-    /// Writes into the buffer of another one on the same CPU.
+    /// Redirects it to the buffer of another event on the same CPU.
     pub(super) fn write_to(&self, buffer: &PerfBuffer) -> io::Result<()> {
         self.control(SET_OUTPUT, buffer.event.file.as_raw_fd())
     }
 
-    /// The number in its samples, and in those of threads that were given the same event.
+    /// The id in its samples, and in those of threads that inherited it.
     pub(super) fn id(&self) -> io::Result<u64> {
         let mut id = 0u64;
-        // SAFETY: the kernel writes one word there, which lives during the call.
+        // SAFETY: the kernel writes one word, which lives during the call.
         let result =
             unsafe { libc::ioctl(self.file.as_raw_fd(), ID as _, std::ptr::from_mut(&mut id)) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
@@ -182,7 +182,7 @@ impl PerfEvent {
     }
 }
 
-/// The buffer of a CPU, and the event that it was made with.
+/// The buffer of a CPU, and the event it was created with.
 #[derive(Debug)]
 pub(super) struct PerfBuffer {
     pub(super) event: PerfEvent,
@@ -196,12 +196,12 @@ pub(super) struct PerfBuffer {
 unsafe impl Send for PerfBuffer {}
 
 impl PerfBuffer {
-    /// Makes a buffer of `data_bytes`, a power of two of pages.
+    /// Creates a buffer of `data_bytes`, a power of two of pages.
     pub(super) fn new(event: PerfEvent, data_bytes: usize) -> Result<PerfBuffer, io::Error> {
         let page_bytes = rustix::param::page_size();
         let flags = ProtFlags::READ | ProtFlags::WRITE;
         let all = page_bytes + data_bytes;
-        // SAFETY: a fresh address; the kernel makes a buffer of exactly this length or none.
+        // SAFETY: a fresh address; the kernel creates a buffer of exactly this length or none.
         let start =
             unsafe { mmap(std::ptr::null_mut(), all, flags, MapFlags::SHARED, &event.file, 0) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -218,23 +218,23 @@ impl PerfBuffer {
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: the word lies in the first page, which is mapped as long as this value lives, is
+        // SAFETY: the word is in the first page, which is mapped as long as this value lives, is
         // aligned, and both sides access it atomically.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
-    /// Gives whole records to `take`, in at most two parts that belong together, and their room
-    /// back. Errors: the positions cannot be right; all that was there is given up.
+    /// Passes complete records to `take`, in at most two contiguous parts, and releases their
+    /// space. Errors: the positions are invalid; all content is discarded.
     pub(super) fn read(&mut self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, u64> {
-        // Pairs with the kernel's barrier before it moves the head: the records are there.
+        // Pairs with the kernel's barrier before it moves the head: the records are complete.
         let head = self.position(HEAD_AT).load(Ordering::Acquire);
         let used = head.wrapping_sub(self.tail);
         let (bytes, size) = (usize::try_from(used).unwrap_or(usize::MAX), self.data_bytes);
         if bytes <= size {
-            // Its length is a power of two, and so positions may wrap.
+            // Its length is a power of two, so positions may wrap.
             let from = (self.tail % size as u64) as usize;
             let first = bytes.min(size - from);
-            // SAFETY: the data lie behind the first page, and both parts inside of them; the
+            // SAFETY: the data follow the first page, and both parts are inside of them; the
             // kernel does not write between tail and head before the tail is moved.
             let (one, two) = unsafe {
                 let data = self.start.as_ptr().add(self.page_bytes);
@@ -246,7 +246,7 @@ impl PerfBuffer {
             take(one, two);
         }
         self.tail = head;
-        // Pairs with the kernel's reading of it before it writes there again.
+        // Pairs with the kernel's read of it before it writes there again.
         self.position(TAIL_AT).store(head, Ordering::Release);
         if bytes <= size { Ok(bytes) } else { Err(used) }
     }
@@ -255,7 +255,7 @@ impl PerfBuffer {
 impl Drop for PerfBuffer {
     fn drop(&mut self) {
         let all = self.page_bytes + self.data_bytes;
-        // SAFETY: mapped in `new` with this length; nothing borrows from it any more.
+        // SAFETY: mapped in `new` with this length; no borrow of it remains.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), all) };
     }
 }

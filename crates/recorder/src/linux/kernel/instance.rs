@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An own instance of the kernel's tracing: buffers that nobody else reads, in
+//! A separate instance of the kernel's tracing: buffers with no other reader, in
 //! `instances/lateralis-PID`, removed when the recording ends.
 
 use std::fs::{self, File, OpenOptions};
@@ -18,19 +18,19 @@ use crate::linux::processes;
 
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "lateralis-";
-/// A file whose presence tells that it is tracefs.
+/// A file that identifies tracefs.
 const MARK: &str = "available_events";
-/// Whether what programs write to the kernel's `trace_marker` comes into an instance as well.
+/// Whether texts written to the kernel's `trace_marker` are copied to an instance as well.
 const COPY_MARKS: &str = "options/copy_trace_marker";
-/// No process has this number: the list of chosen ones must not be empty, that means all.
+/// No process has this id. The list of selected ones must not be empty, which would select all.
 const NOBODY: u32 = (1 << 22) - 1;
 
-/// Counts the instances of this process: a process can record several times.
+/// Counts the instances of this process, which may record several times.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// Finds tracefs where it can be used.
+/// Finds a usable tracefs.
 ///
-/// Errors: which right or mount is missing, and what to run.
+/// Errors: the missing privilege or mount, and the command to run.
 pub(super) fn find(place: Option<&Path>) -> Result<PathBuf, String> {
     let places: Vec<PathBuf> = match place {
         Some(place) => vec![place.to_owned()],
@@ -82,35 +82,35 @@ pub(super) fn read(tracefs: &Path, name: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Removes instances of recorders that are gone.
+/// Removes instances of recorders that have ended.
 pub(super) fn remove_abandoned(tracefs: &Path) {
     for entry in fs::read_dir(tracefs.join("instances")).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
         let owner = owner.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|pid| !processes::exists(pid)) {
-            // Somebody else may look into it just now; the next recorder tries again.
+            // Another process may have it open; the next recorder tries again.
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// See the module's description.
+/// An instance of tracefs.
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
-    /// Numbers of the CPUs with buffers, ascending, and their files of pages.
+    /// Numbers of the CPUs with buffers, ascending, and their page files.
     cpus: Vec<u32>,
     pipes: Vec<File>,
     chosen: Option<File>,
     buffer_bytes: u64,
     number: u32,
-    /// Whose it is, if somebody else made it.
+    /// The loan, if a helper created the instance.
     loan: Option<Loan>,
 }
 
 impl Instance {
-    /// Makes it; nothing is recorded yet.
+    /// Creates it; nothing is recorded yet.
     pub(super) fn make(tracefs: &Path) -> Result<Instance, String> {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let pid = std::process::id();
@@ -119,7 +119,7 @@ impl Instance {
             _ => format!("{PREFIX}{pid}-{number}"),
         };
         let path = tracefs.join("instances").join(name);
-        // One of a recorder that had this process's number.
+        // Of a recorder that had the pid of this process.
         let _ = fs::remove_dir(&path);
         fs::create_dir(&path).map_err(|error| told("make an instance", &path, &error))?;
         let instance = Instance::at(path, number, None);
@@ -127,7 +127,7 @@ impl Instance {
         Ok(instance)
     }
 
-    /// One that a helper made.
+    /// Wraps an instance created by a helper.
     pub(super) fn lent(loan: Loan) -> Instance {
         Instance::at(loan.path(), MADE.fetch_add(1, Ordering::Relaxed), Some(loan))
     }
@@ -144,18 +144,18 @@ impl Instance {
         }
     }
 
-    /// Reads a file of it.
+    /// Reads one of its files.
     pub(super) fn read(&self, name: &str) -> Result<String, String> {
         read(&self.path, name)
     }
 
-    /// Writes a file of it.
+    /// Writes one of its files.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), String> {
         let path = self.path.join(name);
         fs::write(&path, text).map_err(|error| told("write", &path, &error))
     }
 
-    /// Makes the buffers; bytes of a page.
+    /// Sets the size of the buffers; returns the page size in bytes.
     pub(super) fn prepare(&mut self, buffer_bytes: u64) -> Result<usize, String> {
         let kb = buffer_bytes.div_ceil(1024).max(1);
         match &self.loan {
@@ -164,9 +164,9 @@ impl Instance {
                 format!("cannot record events of the kernel: no buffers of {kb} KiB: {error}")
             })?,
         }
-        // Names come by events; remembering them at each switch would cost.
+        // Names are recorded by events; saving them at each switch would cost time.
         let _ = self.write("options/record-cmd", "0");
-        // A reader of a full page is woken when half of the buffer is full.
+        // A reader of full pages is woken when half of the buffer is full.
         let _ = self.write("buffer_percent", "50");
         let number = |name: &str| {
             let text = read(&self.path, name).ok()?;
@@ -189,13 +189,13 @@ impl Instance {
         Ok(page_bytes as usize)
     }
 
-    /// Whether the kernel has this clock for it.
+    /// Whether the kernel supports this clock for it.
     pub(super) fn offers_clock(&self, name: &str) -> bool {
         let text = read(&self.path, "trace_clock").unwrap_or_default();
         text.split_whitespace().any(|word| word.trim_matches(['[', ']']) == name)
     }
 
-    /// The kernel's descriptions of events; one that cannot be read is left out.
+    /// The kernel's descriptions of events; unreadable ones are left out.
     pub(super) fn formats(&self, choice: &Choice) -> Vec<KernelFormat> {
         let format = |(system, event): &(String, String)| {
             let text = read(&self.path, &format!("events/{system}/{event}/format")).ok()?;
@@ -204,8 +204,8 @@ impl Instance {
         choice.events.iter().filter_map(format).collect()
     }
 
-    /// The description of what programs write into the kernel's trace as text, and its number;
-    /// `None` where the kernel copies that into no instance (before Linux 6.12).
+    /// The description of texts that programs write to the kernel's trace, and its number;
+    /// `None` if the kernel copies those to no instance (before Linux 6.12).
     pub(super) fn marks(&self) -> Option<(KernelFormat, u16)> {
         // A helper lends no marks: they are those of the whole machine.
         if self.loan.is_some() || !self.path.join(COPY_MARKS).exists() {
@@ -216,11 +216,11 @@ impl Instance {
         Some((KernelFormat { system: "ftrace".to_owned(), text, clause: String::new() }, id))
     }
 
-    /// Switches the buffer on or off, and marks only while it is on: the kernel copies a mark into one
+    /// Switches the buffer on or off, and marks only while it is on. The kernel copies a mark to one
     /// instance after the other and stops at the first whose buffer is off [kernel/trace/trace.c,
-    /// `tracing_mark_write`], so that one which is off would take the marks of all others.
+    /// `tracing_mark_write`], so an instance that is off would suppress the marks of all others.
     ///
-    /// Errors: the buffer is as it was; and what is wrong with marks alone.
+    /// Errors: the buffer is unchanged. Returns a problem that affects only marks.
     pub(super) fn switch(&self, is_on: bool, has_marks: bool) -> Result<Option<String>, String> {
         let value = if is_on { "1" } else { "0" };
         let marks = || if has_marks { self.write(COPY_MARKS, value).err() } else { None };
@@ -229,7 +229,7 @@ impl Instance {
         Ok(before.or_else(|| if is_on { marks() } else { None }))
     }
 
-    /// Enables events; what could not be enabled, as sentences.
+    /// Enables events; returns the failures as sentences.
     pub(super) fn enable(&self, choice: &Choice) -> Result<Vec<String>, String> {
         let mut refused = Vec::new();
         let mut rest = &choice.events[..];
@@ -262,7 +262,7 @@ impl Instance {
         Ok(if refused.is_empty() { Vec::new() } else { vec![sentence(refused)] })
     }
 
-    /// From here on only chosen threads count, and those they start.
+    /// From now on only selected threads count, and those they create.
     pub(super) fn choose_processes(&mut self) -> Result<(), String> {
         self.write("options/event-fork", "1")?;
         self.write("set_event_pid", &NOBODY.to_string())?;
@@ -272,12 +272,12 @@ impl Instance {
         Ok(())
     }
 
-    /// Where the numbers of chosen threads are written.
+    /// File for the ids of selected threads.
     pub(super) fn chosen_processes(&self) -> Option<&File> {
         self.chosen.as_ref()
     }
 
-    /// Whether a chosen thread lives: the kernel adds those that they make, and takes away those that
+    /// Whether a selected thread is alive: the kernel adds threads that they create, and removes those that
     /// end.
     pub(super) fn has_chosen_threads(&self) -> bool {
         let list = self.chosen.as_ref().and_then(|_| self.read("set_event_pid").ok());
@@ -285,16 +285,16 @@ impl Instance {
         list.is_some_and(|list| list.split_ascii_whitespace().any(|number| number != nobody))
     }
 
-    /// Chooses a thread.
+    /// Selects a thread.
     pub(super) fn choose_thread(&self, tid: u32) -> io::Result<()> {
         match self.chosen.as_ref() {
-            // Writing needs no more than the descriptor.
+            // Writing needs only the descriptor.
             Some(file) => { file }.write_all(tid.to_string().as_bytes()),
             None => Ok(()),
         }
     }
 
-    /// Which instance of this process it is.
+    /// Sequence number of the instance in this process.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
@@ -304,7 +304,7 @@ impl Instance {
         &self.cpus
     }
 
-    /// Bytes of each CPU's buffer, as the kernel made it.
+    /// Size in bytes of each CPU's buffer, as allocated by the kernel.
     pub(super) fn buffer_bytes(&self) -> u64 {
         self.buffer_bytes
     }
@@ -314,7 +314,7 @@ impl Instance {
         self.pipes.iter().map(AsFd::as_fd).collect()
     }
 
-    /// Reads the next page of a CPU, also one that is not full yet; false if there is none.
+    /// Reads the next page of a CPU, even if it is not full yet; false if there is none.
     pub(super) fn read_page(&mut self, cpu: usize, page: &mut [u8]) -> bool {
         loop {
             return match self.pipes[cpu].read(page) {
@@ -328,7 +328,7 @@ impl Instance {
         }
     }
 
-    /// What the kernel counted for a CPU.
+    /// The kernel's counters of a CPU.
     pub(super) fn stats(&self, cpu: usize) -> CpuStats {
         let name = format!("per_cpu/cpu{}/stats", self.cpus[cpu]);
         CpuStats::parse(&read(&self.path, &name).unwrap_or_default())
@@ -343,7 +343,7 @@ impl Drop for Instance {
         if self.loan.is_some() {
             return;
         }
-        // Busy as long as a process that is just being started has a descriptor of it.
+        // Busy while a process that is being started has a descriptor of it.
         for _ in 0..50 {
             match fs::remove_dir(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {

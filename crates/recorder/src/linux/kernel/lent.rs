@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where instances come from: made in tracefs, or lent by `lat-helper` where tracefs is closed.
+//! Sources of instances: created in tracefs, or lent by `lat-helper` if tracefs is not accessible.
 
 use std::env;
 use std::fs;
@@ -11,14 +11,14 @@ use lateralis_helper::{Loan, SOCKET};
 use super::instance::{self, Instance};
 use crate::kernel::Choice;
 
-/// Another place of the helper's socket.
+/// Overrides the path of the helper's socket.
 const VARIABLE: &str = "LATERALIS_HELPER";
 
 /// Probes are defined for the whole machine.
 pub(super) const NO_PROBES: &str =
     "cannot probe programs: lat-helper lends no probes: run `sudo lat record …`";
 
-/// A place that gives instances.
+/// A source of instances.
 pub(super) enum Place {
     /// Tracefs.
     Own(PathBuf),
@@ -27,9 +27,9 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Finds tracefs, or somebody who lends.
+    /// Finds tracefs, or a helper.
     ///
-    /// Errors: which right or mount is missing, and what to run.
+    /// Errors: the missing privilege or mount, and the command to run.
     pub(super) fn find(tracefs: Option<&Path>) -> Result<Place, String> {
         let closed = match instance::find(tracefs) {
             Ok(place) => return Ok(Place::Own(place)),
@@ -45,7 +45,7 @@ impl Place {
         }
     }
 
-    /// Tracefs itself, if it is open.
+    /// Path of tracefs, if it is accessible.
     pub(super) fn tracefs(&self) -> Option<PathBuf> {
         match self {
             Place::Own(tracefs) => Some(tracefs.clone()),
@@ -53,14 +53,14 @@ impl Place {
         }
     }
 
-    /// The events there are, as in `available_events`.
+    /// The existing events, as in `available_events`.
     pub(super) fn available(&self) -> Result<String, String> {
         match self {
             Place::Own(tracefs) => instance::read(tracefs, "available_events"),
             Place::Lent(loan) => {
                 let events = loan.path().join("events");
                 let mut lines = Vec::new();
-                // Those of `ftrace` are no events that can be enabled.
+                // Those of `ftrace` cannot be enabled.
                 for system in folders(&events).into_iter().filter(|system| system != "ftrace") {
                     let found = folders(&events.join(&system));
                     lines.extend(found.iter().map(|event| format!("{system}:{event}\n")));
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-/// Names of the folders in one.
+/// Names of the subfolders.
 fn folders(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of the kernel by `perf_event_open`, where no instance of tracefs can be made: the same
-//! events with the same descriptions, out of perf's buffers. Tracefs must be readable, for the
+//! Events of the kernel by `perf_event_open`, if no instance of tracefs can be created: the same
+//! events and descriptions, from perf's buffers. Tracefs must be readable, for the
 //! descriptions.
 //!
-//! A buffer for each CPU holds what everybody does there; of whom it is to be is decided here.
+//! A buffer for each CPU contains the events of all threads there; threads are selected here.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -22,9 +22,9 @@ use crate::kernel::{Choice, ClockRelation, KernelEvents, KernelFormat, Transcode
 use crate::linux::clocks;
 use crate::source::{Sink, Source, SourceReport, StreamPlan};
 
-/// Numbers of the CPUs that are on.
+/// List of the online CPUs.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-/// Descriptors for all events on all CPUs.
+/// Maximum number of descriptors for all events on all CPUs.
 const EVENTS_MAX: usize = 200_000;
 
 /// The events of a CPU.
@@ -32,13 +32,13 @@ const EVENTS_MAX: usize = 200_000;
 struct Cpu {
     number: u32,
     buffer: PerfBuffer,
-    /// But for the one that the buffer was made with.
+    /// Except the one that the buffer was created with.
     events: Vec<PerfEvent>,
-    /// Losses that stand in its stream.
+    /// Losses recorded in its stream.
     told: u64,
 }
 
-/// See the module's description.
+/// Kernel events through perf.
 #[derive(Debug)]
 pub struct PerfSource {
     numbers: Vec<u32>,
@@ -68,7 +68,7 @@ fn told(error: &io::Error) -> String {
     })
 }
 
-/// `0-3,8` as numbers.
+/// Parses `0-3,8`.
 fn numbers(text: &str) -> Vec<u32> {
     let mut all = Vec::new();
     for part in text.trim().split(',') {
@@ -81,13 +81,13 @@ fn numbers(text: &str) -> Vec<u32> {
     all
 }
 
-/// Numbers of the CPUs that are on.
+/// Numbers of the online CPUs.
 pub(super) fn online() -> Vec<u32> {
     numbers(&std::fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned()))
 }
 
 impl PerfSource {
-    /// Reads how the kernel describes the events, and tries whether they may be had.
+    /// Reads the kernel's descriptions of the events, and checks whether they are permitted.
     ///
     /// Errors: see [`KernelError`]; nothing was changed.
     pub fn open(options: &KernelOptions) -> Result<PerfSource, KernelError> {
@@ -131,8 +131,8 @@ impl PerfSource {
         })
     }
 
-    /// The buffer of a CPU, and its events; nothing is counted yet. Where so much memory must not be
-    /// locked, less.
+    /// Creates the buffer of a CPU, and its events, disabled. If the memory exceeds the limit for locked
+    /// memory, a smaller one.
     fn prepare(&self, number: u32) -> io::Result<Cpu> {
         let page_bytes = rustix::param::page_size();
         let pages = (self.asked_bytes as usize / page_bytes).max(1).next_power_of_two();
@@ -161,8 +161,8 @@ impl PerfSource {
         })
     }
 
-    /// Measures how the clocks hang together, and by how much that differs from what was taken for
-    /// right until now.
+    /// Measures the relation of the clocks, and its difference from the previously assumed
+    /// one.
     fn relate(&mut self) -> ClockRelation {
         let (ns, ticks, window) = clocks::raw_and_ticks(self.kind);
         let now = ClockRelation::Monotonic { ns, ticks, hz: self.hz };
@@ -198,7 +198,8 @@ impl PerfSource {
         self.transcoder.turn(&relation, sink, &mut threads::process_of);
     }
 
-    /// What was counted on a CPU and is neither here nor lost; and the losses that no record told.
+    /// Compares the counters of a CPU with recorded and lost events, and reports losses that no record
+    /// contained.
     fn account(&mut self, index: usize, sink: &mut dyn Sink) -> (Counted, CpuSums) {
         let cpu = &mut self.cpus[index];
         let mut sum = Counted { happened: 0, lost: Some(0) };
@@ -216,8 +217,8 @@ impl PerfSource {
             cpu.told += rest;
         }
         let seen = found.events + found.others + found.unreadable;
-        // The counters may say more: now and then Linux counts a wakeup that it neither gives nor
-        // misses. That is told as it is, and no reason to doubt what is there.
+        // The counters may be larger: occasionally Linux counts a wakeup that it neither records nor
+        // reports as lost. That is reported, and is no reason to doubt the recorded events.
         if sum.lost.is_some() && sum.happened < seen + cpu.told {
             sink.problem(format!(
                 "Cannot account for all events of the kernel: cpu={}, counted={}, found={seen}, \
@@ -292,7 +293,7 @@ impl Source for PerfSource {
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         self.kind = sink.clock();
         self.hz = clocks::frequency(self.kind).0;
-        // Now and not before: the session has allowed itself as many descriptors as it may have.
+        // Not earlier, because the session has raised the descriptor limit only now.
         for number in self.numbers.clone() {
             let cpu = self.prepare(number).map_err(|error| told(&error))?;
             self.cpus.push(cpu);
@@ -322,7 +323,7 @@ impl Source for PerfSource {
     }
 
     fn started(&mut self, pid: u32) {
-        // Nothing of it has been looked at yet: this thread does both.
+        // Nothing of it has been processed yet: both are done by this thread.
         self.transcoder.tasks().learn(pid, pid);
         if !self.whole_machine {
             self.transcoder.choose().add(pid);
@@ -340,7 +341,7 @@ impl Source for PerfSource {
     }
 
     fn pause(&mut self, paused: bool) {
-        // A recording that goes on would only have more than was asked for.
+        // If this fails, the recording only contains more than requested.
         let _ = self.enable(!paused);
     }
 
@@ -348,7 +349,7 @@ impl Source for PerfSource {
         if let Err(error) = self.enable(false) {
             sink.problem(told(&error));
         }
-        // Nothing is added any more: what is there, and what was read before.
+        // No more events are added: process the buffers, and what was read before.
         self.read(sink);
         self.turn(sink);
         self.turn(sink);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Probes while they are defined in the kernel: in `uprobe_events`, which all of the machine share,
-//! under a group of their own, `lateralis_PID`, and gone when the recording ends.
+//! Probes during their definition in the kernel: in `uprobe_events`, which the whole machine shares,
+//! in a group of their own, `lateralis_PID`, removed when the recording ends.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -15,24 +15,24 @@ use crate::linux::processes;
 
 const FILE: &str = "uprobe_events";
 const PREFIX: &str = "lateralis_";
-/// Where libraries lie, besides the directories of each architecture in `/lib` and `/usr/lib`.
+/// Folders of libraries, besides the directories of each architecture in `/lib` and `/usr/lib`.
 const LIBRARIES: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// Probes of the user, found in their programs: nothing is defined yet.
+/// Requested probes, found in their programs: not defined yet.
 pub(super) struct Found(Vec<(String, Definition)>);
 
-/// Definitions in the kernel; dropping takes them away.
+/// Definitions in the kernel; dropping removes them.
 #[derive(Debug)]
 pub(super) struct Probes {
     tracefs: PathBuf,
     group: String,
-    /// Names in the kernel, of which program, and what they are to be.
+    /// Name in the kernel, program, and definition of each.
     events: Vec<(String, String, Definition)>,
 }
 
 /// Finds probes by name.
 ///
-/// Errors: the program or the name is not there; then names that are like it are told.
+/// Errors: the program or the name does not exist; the error lists similar names.
 /// Cost: one pass over the symbols of each program.
 pub(super) fn find(words: &[String]) -> Result<Found, ProbeError> {
     let mut all = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn find(words: &[String]) -> Result<Found, ProbeError> {
     Ok(Found(all))
 }
 
-/// The file of a program: a path, a command, or a library by the beginning of its name.
+/// The file of a program: a path, a command, or a library by the start of its name.
 fn locate(wish: &Wish) -> Result<PathBuf, ProbeError> {
     let name = &wish.program;
     let is_file = |path: &PathBuf| path.is_file();
@@ -96,20 +96,20 @@ fn library(name: &str) -> Option<PathBuf> {
             let rest = file.to_str().and_then(|file| file.strip_prefix(name));
             rest.is_some_and(|rest| rest.is_empty() || rest == ".so" || rest.starts_with(".so."))
         });
-        // The shortest is the link that programs use.
+        // The shortest name is the link that programs use.
         let paths = names.map(|entry| entry.path()).filter(|path| is_elf(path));
         paths.min_by_key(|path| (path.as_os_str().len(), path.clone()))
     })
 }
 
-/// Beside libraries there are scripts of the linker that are called like them: `libc.so`.
+/// Next to libraries there are linker scripts with the same names: `libc.so`.
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && magic == *b"\x7fELF"
 }
 
-/// Removes what recorders left that are gone.
+/// Removes probes of recorders that have ended.
 pub(super) fn remove_abandoned(tracefs: &Path) {
     let text = fs::read_to_string(tracefs.join(FILE)).unwrap_or_default();
     for line in text.lines() {
@@ -119,13 +119,13 @@ pub(super) fn remove_abandoned(tracefs: &Path) {
         if let (Some(name), Some(pid)) = (name, owner)
             && !processes::exists(pid)
         {
-            // One that somebody else still looks at stays for the next recorder.
+            // A probe that is still in use stays for the next recorder.
             let _ = write(tracefs, &format!("-:{name}\n"));
         }
     }
 }
 
-/// One definition a write: the kernel tells by its error which one it refuses.
+/// Writes a single definition: the kernel's error then identifies the rejected one.
 fn write(tracefs: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).open(tracefs.join(FILE))?.write_all(line.as_bytes())
 }
@@ -133,7 +133,7 @@ fn write(tracefs: &Path, line: &str) -> io::Result<()> {
 impl Probes {
     /// Defines them.
     ///
-    /// Errors: a sentence with what the kernel says; then none is defined.
+    /// Errors: a sentence with the kernel's error; then none is defined.
     pub(super) fn define(tracefs: &Path, number: u32, found: Found) -> Result<Probes, String> {
         let pid = std::process::id();
         let group = format!("{PREFIX}{pid}_{number}");
@@ -160,7 +160,7 @@ impl Probes {
         self.events.iter().map(|(name, ..)| (self.group.clone(), name.clone()))
     }
 
-    /// How the kernel describes them, under the names of the program.
+    /// The kernel's descriptions, with the names of the program.
     pub(super) fn formats(&self, tracefs: &Path) -> Vec<KernelFormat> {
         let format = |(name, system, definition): &(String, String, Definition)| {
             let path = format!("events/{}/{name}/format", self.group);

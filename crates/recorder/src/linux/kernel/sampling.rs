@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Call stacks of programs, so many times a second, by `perf_event_open`.
+//! Periodic call stacks of programs, by `perf_event_open`.
 //!
-//! Each CPU has a buffer, made by an event that counts nothing; each thread that is sampled has an event
-//! on each CPU that writes there, and the kernel gives the threads that it makes the same. So nobody
-//! else is sampled, and no right is needed but the one to look at the program.
+//! Each CPU has a buffer, created by an event that counts nothing. Each sampled thread has an event
+//! on each CPU that writes to it, which threads that it creates inherit. So no other thread
+//! is sampled, and the only privilege needed is permission to trace the program.
 
 mod processes;
 mod request;
@@ -35,7 +35,7 @@ use crate::source::{Introductions, Sink, Source, SourceReport, StreamPlan};
 /// A packet must hold the longest record: a path of 4 KiB, or the stack and the call chain.
 const PACKET_BYTES: u64 = 16 << 10;
 const MEMORY_PACKET_BYTES: u64 = 64 << 10;
-/// Descriptors for all threads on all CPUs.
+/// Maximum number of descriptors for all threads on all CPUs.
 const EVENTS_MAX: usize = 200_000;
 
 /// The buffer of a CPU.
@@ -43,39 +43,39 @@ const EVENTS_MAX: usize = 200_000;
 struct Cpu {
     number: u32,
     buffer: PerfBuffer,
-    /// Losses that stand in its stream.
+    /// Losses recorded in its stream.
     told: u64,
 }
 
-/// See the module's description.
+/// Samples call stacks.
 #[derive(Debug)]
 pub struct SampleSource {
     options: SampleOptions,
     counter: Counter,
-    /// Flags of all events; what of them this kernel and this user may have was tried.
+    /// Flags of all events, as far as this kernel permits them to this user.
     flags: u64,
-    /// Numbers of the kernel's events at which stacks are taken.
+    /// Numbers of the kernel's events at which stacks are sampled.
     ids: Vec<u32>,
-    /// What could not be described of them.
+    /// Events of these that could not be described.
     problems: Vec<String>,
     numbers: Vec<u32>,
     cpus: Vec<Cpu>,
-    /// With the place of its CPU in `cpus`.
+    /// With the index of its CPU in `cpus`.
     events: Vec<(usize, PerfEvent)>,
     samples: StackSamples,
     processes: Processes,
-    /// What was there at a time, which no buffer holds.
+    /// State at a time that is in no buffer.
     known: Vec<(u64, Known)>,
     kind: ClockKind,
     hz: u64,
     relation: Option<ClockRelation>,
     clock_error_ticks: u64,
-    /// What was read from a buffer.
+    /// Bytes read from a buffer.
     bytes: Vec<u8>,
 }
 
 impl SampleSource {
-    /// Tries what this kernel and this user may sample. Nothing is sampled before
+    /// Determines which samples this kernel permits to this user. Nothing is sampled before
     /// [`Source::begin`].
     ///
     /// Errors: what is missing, and what to do; nothing was changed.
@@ -125,7 +125,7 @@ impl SampleSource {
         })
     }
 
-    /// What of the stacks is left out because this user may not see it.
+    /// The parts of stacks that are left out because this user may not see them.
     #[must_use]
     pub fn left_out(&self) -> Option<String> {
         (self.flags & PROGRAM_ONLY != 0).then(|| {
@@ -137,7 +137,7 @@ impl SampleSource {
         })
     }
 
-    /// The buffer of a CPU. Where so much memory must not be locked, less.
+    /// Creates the buffer of a CPU; a smaller one if the memory exceeds the limit for locked memory.
     fn prepare(&self, number: u32) -> io::Result<Cpu> {
         let page_bytes = rustix::param::page_size();
         let pages = (self.options.buffer_bytes as usize / page_bytes).max(1).next_power_of_two();
@@ -154,7 +154,7 @@ impl SampleSource {
         Ok(Cpu { number, buffer, told: 0 })
     }
 
-    /// Samples somebody, at once or from its next `execve` on. Nothing of it is left if that fails.
+    /// Samples a target, at once or from its next `execve` on. On failure no event remains.
     fn sample(&mut self, target: Target, from_exec: bool) -> io::Result<()> {
         let before = self.events.len();
         let registers = match self.options.stack {
@@ -196,8 +196,8 @@ impl SampleSource {
         self.events[before..].iter().try_for_each(|(_, event)| event.enable(true))
     }
 
-    /// Measures how the clocks hang together, and by how much that differs from what was taken for
-    /// right until now.
+    /// Measures the relation of the clocks, and its difference from the previously assumed
+    /// one.
     fn relate(&mut self) -> ClockRelation {
         let (ns, ticks, window) = clocks::raw_and_ticks(self.kind);
         let now = ClockRelation::Monotonic { ns, ticks, hz: self.hz };
@@ -207,7 +207,7 @@ impl SampleSource {
         now
     }
 
-    /// Takes what is in the buffers; how full the fullest was.
+    /// Reads the buffers; returns the fraction of the fullest one.
     fn read(&mut self, sink: &mut dyn Sink) -> f64 {
         let relation = self.relate();
         for (time, known) in std::mem::take(&mut self.known) {
@@ -237,7 +237,7 @@ impl SampleSource {
         fill
     }
 
-    /// Losses of a CPU that no record told.
+    /// Reports losses of a CPU that no record contained.
     fn account(&mut self, index: usize, sink: &mut dyn Sink) {
         let events = self.events.iter().filter(|(place, _)| *place == index);
         let lost: u64 = events.filter_map(|(_, event)| event.counted().lost).sum();
@@ -343,7 +343,7 @@ impl Source for SampleSource {
         if self.flags & PROGRAM_ONLY == 0
             && let Some(build_id) = processes::kernel_build_id()
         {
-            // The name that perf has for it.
+            // perf's name for it.
             self.known.push((began, Known::BuildId(b"[kernel.kallsyms]".to_vec(), build_id)));
         }
         for problem in std::mem::take(&mut self.problems) {
@@ -391,7 +391,7 @@ impl Source for SampleSource {
             return Ok(());
         }
         let began = self.now();
-        // Threads that one of these makes from here on are sampled like it.
+        // Threads that one of these creates from now on are sampled like it.
         let mut sampled = 0;
         for tid in threads::of(pid) {
             match self.sample(Target::Thread(tid), false) {
@@ -404,7 +404,7 @@ impl Source for SampleSource {
         if sampled == 0 {
             return Err(format!("Cannot sample call stacks: no process {pid}"));
         }
-        // Behind the first sample that could be: what is mapped meanwhile is told by the kernel.
+        // After the events are enabled: later mappings are reported by the kernel.
         if let Some(process) = threads::one(pid) {
             self.known.extend(self.processes.known(&process).map(|known| (began, known)));
         }
@@ -421,13 +421,13 @@ impl Source for SampleSource {
             .map(|(_, event)| PollFd::from_borrowed_fd(event.descriptor(), PollFlags::empty()))
             .collect();
         let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        // The kernel hangs up when a thread and all that it made have ended.
+        // The kernel hangs up when a thread and all its descendants have ended.
         poll(&mut all, Some(&now)).is_ok()
             && all.iter().any(|one| !one.revents().contains(PollFlags::HUP))
     }
 
     fn pause(&mut self, paused: bool) {
-        // What is mapped meanwhile matters later, so that samples are taken and left out.
+        // Later mappings are still needed, so samples are taken and dropped.
         let now = self.now();
         self.samples.stop(paused, now);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Processes and threads that are there, from `/proc` [proc(5)].
+//! Existing processes and threads, from `/proc` [proc(5)].
 
 use std::fs;
 
@@ -9,11 +9,11 @@ pub(super) struct Process {
     pub(super) pid: u32,
     pub(super) parent_pid: u32,
     pub(super) name: Vec<u8>,
-    /// Number and name of each.
+    /// Id and name of each.
     pub(super) threads: Vec<(u32, Vec<u8>)>,
 }
 
-/// Entries of a directory that are numbers.
+/// Directory entries that are numbers.
 fn numbers(path: &str) -> Vec<u32> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -30,12 +30,12 @@ fn status(text: &str, key: &str) -> Option<u32> {
     text.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
 }
 
-/// All that there are now. Cost: two files a process, one a thread.
+/// All existing processes. Cost: two files per process, one per thread.
 pub(super) fn all() -> Vec<Process> {
     numbers("/proc").into_iter().filter_map(one).collect()
 }
 
-/// A process, if it is there.
+/// A process, if it exists.
 pub(super) fn one(pid: u32) -> Option<Process> {
     let text = fs::read(format!("/proc/{pid}/status")).ok()?;
     let parent_pid = status(&String::from_utf8_lossy(&text), "PPid:")?;

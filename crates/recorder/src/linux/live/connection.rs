@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A client's connection, and the times that are asked for on it.
+//! A client's connection, and clock exchanges on it.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,14 +19,14 @@ use crate::error::Error;
 use crate::exchanges::Reading;
 use crate::linux::clocks::{native_kind, now_ticks, utc_ns};
 
-/// Time for a connection to be made.
+/// Timeout for connecting.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// Time between two clock exchanges; the first ones follow each other quickly.
 const CLOCK_PERIOD: Duration = Duration::from_secs(1);
 const QUICK_PERIOD: Duration = Duration::from_millis(20);
 const QUICK_EXCHANGES: u32 = 16;
 
-/// One moment by both clocks of this machine.
+/// A simultaneous reading of both clocks of this machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     ns: i64,
@@ -39,30 +39,30 @@ impl Moment {
     }
 }
 
-/// What one exchange tells.
+/// Result of one exchange.
 pub(super) struct Told {
     pub(super) relation: Relation,
-    /// By the counters, and whose theirs is.
+    /// Reading of the counters, and the kind of the server's.
     pub(super) reading: Option<(ClockKind, Reading)>,
 }
 
 pub(super) struct Connection {
     pub(super) wire: Wire,
     pub(super) decoder: Decoder,
-    /// The server's numbers of streams.
+    /// Index of each stream, by the server's number.
     pub(super) streams: HashMap<u32, usize>,
     pub(super) out: Vec<u8>,
     pub(super) greeted: bool,
     asked: Option<(Instant, Moment)>,
-    /// Of the answer that is coming: clock kind, received, sent.
+    /// Of the response being received: clock kind, received, sent.
     their_ticks: Option<(ClockKind, [u64; 2])>,
     answers: u32,
 }
 
 impl Connection {
-    /// Connects, and has the request ready to be sent.
+    /// Connects, and prepares the request.
     ///
-    /// Errors: nobody is there.
+    /// Errors: the server is not reachable.
     pub(super) fn open(
         options: &ReceiveOptions,
         uuid: [u8; 16],
@@ -90,13 +90,13 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Asks if it is time to.
+    /// Sends a clock request if it is due.
     pub(super) fn ask_for_the_time(&mut self) {
-        // The next one when the last one has been answered, or lost.
+        // The next one after the last one has been answered, or lost.
         let is_quick = self.answers < QUICK_EXCHANGES;
         let pause = if is_quick { QUICK_PERIOD } else { CLOCK_PERIOD };
         let due = self.asked.is_none_or(|(at, _)| at.elapsed() >= pause);
-        // Behind the request: what is in front of it would make the way there longer.
+        // Only with an empty output buffer: pending data would lengthen the way there.
         if self.greeted && !self.wire.is_pipe() && due && self.out.is_empty() {
             let now = Moment::now();
             self.asked = Some((Instant::now(), now));
@@ -104,7 +104,7 @@ impl Connection {
         }
     }
 
-    /// How long to wait for something before it is time to ask again.
+    /// Maximum wait before the next clock request is due.
     pub(super) fn pause(&self, most: Duration) -> Duration {
         let is_quick = self.greeted && !self.wire.is_pipe() && self.answers < QUICK_EXCHANGES;
         if is_quick { QUICK_PERIOD.min(most) } else { most }
@@ -119,7 +119,7 @@ pub(super) struct Asked<'c> {
 }
 
 impl Connection {
-    /// What messages are taken from, and what answers are for.
+    /// The buffer of received messages, and the state of exchanges.
     pub(super) fn parts(
         &mut self,
     ) -> (&mut Decoder, &mut HashMap<u32, usize>, &mut bool, Asked<'_>) {
@@ -129,14 +129,14 @@ impl Connection {
 }
 
 impl Asked<'_> {
-    /// The server's counter, in front of its answer.
+    /// The server's counter, which precedes its response.
     pub(super) fn ticks(&mut self, asked_ns: i64, clock_kind: u32, ticks: [u64; 2]) {
         let is_asked = self.asked.is_some_and(|(_, asked)| asked.ns == asked_ns);
         let kind = ClockKind::from_word(clock_kind).filter(|_| is_asked && ticks[0] <= ticks[1]);
         *self.their_ticks = kind.map(|kind| (kind, ticks));
     }
 
-    /// The answer; `None` if it tells nothing: a clock was stepped, or the peer lies.
+    /// The response; `None` if it is useless: a clock was stepped, or the peer is lying.
     pub(super) fn answer(
         &mut self,
         asked_ns: i64,
@@ -168,7 +168,7 @@ fn connect(options: &ReceiveOptions) -> Result<Wire, Error> {
     };
     let addresses: Vec<_> = address.to_socket_addrs().map_err(error)?.collect();
     let Some(trust) = &options.trust else {
-        // The token would be for everybody on the way.
+        // The token would be readable on the network.
         if addresses.iter().any(|one| !one.ip().is_loopback()) {
             return Err(Error::NeedsTrust(address.clone()));
         }
@@ -193,7 +193,7 @@ fn connect(options: &ReceiveOptions) -> Result<Wire, Error> {
     Ok(wire)
 }
 
-/// Of several addresses of a name the first that answers.
+/// Connects to the first responding address of a name.
 fn first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for one in addresses {

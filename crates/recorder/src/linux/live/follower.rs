@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Following a live recording in the process that makes it.
+//! Follows a live recording in the process that makes it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::bell::Bell;
 use super::server::Shared;
 
-/// A client without a connection. It does not hold up the recording's end.
+/// A client without a connection. It does not delay the recording's end.
 #[derive(Debug)]
 pub struct Follower {
     shared: Arc<Shared>,
@@ -24,7 +24,7 @@ impl Follower {
         Ok(Follower { shared, bell, cursor: Cursor::default() })
     }
 
-    /// What comes next; waits at most `time`. [`Item::End`] is the last.
+    /// The next item; waits at most `time`. [`Item::End`] is the last.
     pub fn next(&mut self, time: Duration) -> Option<Item> {
         let until = Instant::now() + time;
         loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Room on disk that a copy gives back while it grows.
+//! Releases disk space of a growing copy.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// Bytes that are given back at once, at least.
+/// Minimum number of bytes released at once.
 const LEAST_BYTES: u64 = 4 << 20;
-/// Bytes of a file that are given back at once, at most: whoever writes to it waits meanwhile.
+/// Maximum number of bytes of a file released at once, because writers wait meanwhile.
 const MOST_BYTES: u64 = 32 << 20;
-/// A hole is of whole pages.
+/// A hole consists of whole pages.
 const PAGE_BYTES: u64 = 4096;
 
-/// The stream files of a recording of which the begin is not needed any more.
+/// The stream files of a recording whose start is not needed any more.
 #[derive(Debug)]
 pub struct LetGo {
     folder: PathBuf,
@@ -22,18 +22,18 @@ pub struct LetGo {
 }
 
 impl LetGo {
-    /// Of a recording.
+    /// For the recording in `root`.
     #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { folder: root.join("ctf"), done: BTreeMap::new() }
     }
 
-    /// Gives back what stands in front of these bytes of files. They keep their sizes; where a file
-    /// system has no holes, nothing happens.
+    /// Releases the parts of files before these offsets. The files keep their sizes; on a file
+    /// system without holes this has no effect.
     pub fn before(&mut self, marks: &BTreeMap<String, u64>) {
         for (name, mark) in marks {
             let done = self.done.get(name).copied().unwrap_or(0);
-            // The rest follows the next time.
+            // The rest follows in the next call.
             let end = (mark / PAGE_BYTES * PAGE_BYTES).min(done.saturating_add(MOST_BYTES));
             if end.saturating_sub(done) < LEAST_BYTES {
                 continue;
@@ -47,7 +47,7 @@ impl LetGo {
         }
     }
 
-    /// Whether anything was.
+    /// Whether anything was released.
     #[must_use]
     pub fn is_any(&self) -> bool {
         !self.done.is_empty()
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(after.len(), before.len());
         let bytes = std::fs::read(&path).unwrap();
         assert!(bytes[mark as usize..].iter().all(|byte| *byte == 7));
-        // A file system without holes keeps it all.
+        // A file system without holes keeps all bytes.
         assert!(after.blocks() == before.blocks() || bytes[..20 << 20].iter().all(|b| *b == 0));
         std::fs::remove_dir_all(&root).unwrap();
     }

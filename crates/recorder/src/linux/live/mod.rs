@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The recorder's thread copies a packet into the window and rings; both take a bounded time
-//! whatever clients do. It holds no socket and waits for nobody but once, at the very end, when
+//! whatever clients do. It holds no socket and never waits for a client except once, at the very end, after
 //! the programs have been drained.
 
 mod bell;
@@ -33,13 +33,13 @@ pub use let_go::LetGo;
 pub use receive::{ReceiveFrom, ReceiveOptions, ReceiveProgress, ReceiveSummary, receive};
 pub(super) use server::LiveServer;
 
-/// From now on whoever asks this process to end leaves it to [`is_asked_to_end`] to say so.
+/// From now on termination signals do not end this process, but are reported by [`is_asked_to_end`].
 pub fn notice_endings() {
     super::signals::catch_endings();
 }
 
-/// Whether somebody has asked this process to end since [`receive`] or [`notice_endings`] was called
-/// first.
+/// Whether this process has received a termination signal since [`receive`] or [`notice_endings`] was first
+/// called.
 #[must_use]
 pub fn is_asked_to_end() -> bool {
     super::signals::interrupts() + super::signals::terminations() > 0

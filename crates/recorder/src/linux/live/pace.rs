@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether a client still takes anything, and how soon it would.
+//! Detects stalled clients.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Since when a connection has taken nothing of what it was offered.
+/// Progress of a connection.
 #[derive(Debug)]
 pub(super) struct Pace {
     began: Instant,
-    /// Milliseconds since `began`, and 1 more; 0: it takes what it is offered.
+    /// Milliseconds since `began` at which it stalled, plus 1; 0: it is not stalled.
     stuck_ms: AtomicU64,
-    /// How often it wants a flush; 0: whenever there is one.
+    /// Requested flush period; 0: no request.
     flush_ms: AtomicU32,
-    /// It is one of the clients that count.
+    /// It counts as a client.
     is_client: AtomicBool,
-    /// Its place is another's.
+    /// Its slot has been given to another client.
     is_given_up: AtomicBool,
 }
 
@@ -29,46 +29,46 @@ impl Pace {
         }
     }
 
-    /// It wants a flush this often.
+    /// Sets the requested flush period.
     pub(super) fn wants_flushes(&self, period_ms: u32) {
         // Partner: the load below; nothing else depends on it.
         self.flush_ms.store(period_ms, Ordering::Relaxed);
     }
 
-    /// How often it wants a flush, if it has said so.
+    /// The requested flush period, if any.
     pub(super) fn flush_period(&self) -> Option<Duration> {
         // Partner: the store above.
         let period_ms = self.flush_ms.load(Ordering::Relaxed);
         (period_ms > 0).then(|| Duration::from_millis(period_ms.into()))
     }
 
-    /// It counts as a client from now on.
+    /// Counts as a client from now on.
     pub(super) fn is_client(&self) {
         // Partner: the load in `give_up`; nothing else depends on it.
         self.is_client.store(true, Ordering::Relaxed);
     }
 
-    /// Gives its place to another, if it is a client that has taken nothing for this long; once.
+    /// Gives its slot to another, if it is a client that has been stalled for this long; once.
     pub(super) fn give_up(&self, time: Duration) -> bool {
-        // Partners: the store above, the load below. The exchange decides between two newcomers.
+        // Partners: the store above, the load below. The exchange decides between two new clients.
         self.is_client.load(Ordering::Relaxed)
             && self.is_stuck(time)
             && !self.is_given_up.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether its place is another's: it is not served any more.
+    /// Whether its slot was given to another: it is not served any more.
     pub(super) fn is_given_up(&self) -> bool {
         // Partner: the exchange above.
         self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// It was offered something, and took some of it.
+    /// Data was offered, and some of it was accepted.
     pub(super) fn takes_something(&self) {
         // Partner: the load in `is_stuck`; nothing else depends on it.
         self.stuck_ms.store(0, Ordering::Relaxed);
     }
 
-    /// It was offered something, and took none of it.
+    /// Data was offered, and none of it was accepted.
     pub(super) fn takes_nothing(&self) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         // Partner: the load in `is_stuck`. Only the first time counts.
@@ -76,7 +76,7 @@ impl Pace {
         let _ = self.stuck_ms.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Whether it has taken nothing for this long.
+    /// Whether it has been stalled for this long.
     pub(super) fn is_stuck(&self, time: Duration) -> bool {
         // Partner: the stores above.
         match self.stuck_ms.load(Ordering::Relaxed).checked_sub(1) {

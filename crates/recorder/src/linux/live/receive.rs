@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The client: writes what a live recording sends into a directory, which is then a recording.
+//! The client: writes a received live recording to a directory, which is then a recording.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::linux::signals;
 use crate::options::TlsTrust;
 use crate::report::Report;
 
-/// Time between two attempts to come back.
+/// Time between two attempts to reconnect.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// Where a live recording comes from.
+/// Source of a live recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiveFrom {
     /// `HOST:PORT`.
@@ -36,54 +36,54 @@ impl fmt::Display for ReceiveFrom {
     }
 }
 
-/// How to receive.
+/// Options for receiving.
 #[derive(Debug, Clone)]
 pub struct ReceiveOptions {
-    /// From where.
+    /// The source.
     pub from: ReceiveFrom,
-    /// Directory to be made, or one in which a part of the same recording is.
+    /// Directory to be created, or one that contains a part of the same recording.
     pub output: PathBuf,
-    /// What the server wants to hear.
+    /// The token for the server.
     pub token: Option<String>,
-    /// How to know the server, which then is spoken to inside TLS. Needed for addresses that are
-    /// not of this machine.
+    /// How to authenticate the server, over TLS. Required for addresses on other
+    /// machines.
     pub trust: Option<TlsTrust>,
-    /// How long to try to come back after the connection broke.
+    /// How long to try to reconnect after the connection was lost.
     pub retry: Duration,
-    /// Longest time.
+    /// Maximum duration.
     pub duration: Option<Duration>,
-    /// How often the server shall flush, if not as often as it does anyway: what happens is here
-    /// that soon.
+    /// Flush period requested from the server, if its own is too long: the maximum delay of
+    /// events.
     pub flush_every: Option<Duration>,
-    /// Most bytes of stream files.
+    /// Maximum size of stream files in bytes.
     pub max_disk_bytes: Option<u64>,
-    /// Ends it when somebody sets it.
+    /// Setting it ends the reception.
     pub stop: Arc<AtomicBool>,
 }
 
-/// How it is going.
+/// Progress of the reception.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ReceiveProgress {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Duration,
     /// Packets received.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What the server dropped.
+    /// Packets dropped by the server.
     pub dropped: Count,
-    /// Everything up to this moment is here, nanoseconds of UTC of the server.
+    /// Everything up to this time has arrived, nanoseconds of the server's UTC.
     pub flushed_ns: Option<i64>,
-    /// There is a connection.
+    /// Whether there is a connection.
     pub connected: bool,
 }
 
-/// What came of it.
+/// Result of the reception.
 #[derive(Debug, Clone)]
 pub struct ReceiveSummary {
     /// The directory.
     pub output: PathBuf,
-    /// What `report.json` says; not complete if the server did not end the recording.
+    /// Content of `report.json`; incomplete if the server did not end the recording.
     pub report: Report,
     /// Sums.
     pub progress: ReceiveProgress,
@@ -91,7 +91,7 @@ pub struct ReceiveSummary {
 
 /// Receives until the recording ends, or a signal, or one of the limits.
 ///
-/// Errors: nobody is there, refuses, or sends something else; the directory is of another
+/// Errors: the server is not reachable, refuses, or sends something else; the directory contains another
 /// recording, or cannot be written.
 pub fn receive(
     options: ReceiveOptions,
@@ -101,7 +101,7 @@ pub fn receive(
     let signals_before = signals::interrupts() + signals::terminations();
     let stop = options.stop.clone();
     let mut receiver = Receiver::new(options)?;
-    // Partner: whoever wants it to end; it says nothing else.
+    // Partner: the caller's store; no other data depend on it.
     let is_ended = || {
         signals::interrupts() + signals::terminations() != signals_before
             || stop.load(Ordering::Relaxed)
@@ -113,7 +113,7 @@ pub fn receive(
         let seen = receiver.progress.packets;
         let outcome = receiver.connect().and_then(|mut connection| {
             receiver.follow(&mut connection, &mut || is_ended(), &mut |now| {
-                // What was flushed is waited for.
+                // Callers wait for flushed data.
                 if last_progress.elapsed() >= LOOK || now.flushed_ns != last_flush {
                     last_flush = now.flushed_ns;
                     last_progress = Instant::now();
@@ -126,7 +126,7 @@ pub fn receive(
         match outcome {
             Ok(Over::Yes) => break,
             Ok(Over::Broken) => {}
-            // A first attempt that fails is an answer, a later one may be a server that restarts.
+            // If the first attempt fails, that is the result; later the server may be restarting.
             Err(error) if receiver.output.is_none() || !receiver.may_try_again(&error) => {
                 if receiver.output.is_none() {
                     return Err(error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a received recording's report says of the server's counter and this machine's.
+//! The report of a received recording about the server's counter and this machine's.
 
 use lateralis_ring::ClockKind;
 
@@ -10,14 +10,14 @@ use crate::linux::recover_recording::parse_uuid;
 use crate::metadata::{clock_identifier, uuid_text};
 use crate::report::Exchanges;
 
-/// This machine's counter. Cost: microseconds; 20 ms if its frequency has to be counted.
+/// This machine's counter. Cost: microseconds; 20 ms if its frequency has to be measured.
 pub(super) fn own() -> ClockModel {
     let kind = clocks::native_kind();
     let (frequency_hz, source) = clocks::frequency(kind);
     ClockModel::fit(kind, frequency_hz, source, &clocks::sample(kind), None)
 }
 
-/// As the report has it; `None` if nothing was read.
+/// In the form of the report; `None` without readings.
 pub(super) fn told(
     their_clock: Option<ClockKind>,
     readings: &Readings,
@@ -37,7 +37,7 @@ pub(super) fn told(
     })
 }
 
-/// What a report said before, if it is of this boot of this machine.
+/// Readings of an earlier report, if it is of this boot of this machine.
 pub(super) fn before(said: Option<&Exchanges>) -> Option<(ClockKind, Readings)> {
     let said = said?;
     let boot = said.our_clock_uuid.as_deref().and_then(parse_uuid);
@@ -47,7 +47,7 @@ pub(super) fn before(said: Option<&Exchanges>) -> Option<(ClockKind, Readings)> 
     let kept = said.listed.iter().map(|&[asked, received, sent, answered]| {
         let here = answered.saturating_sub(asked);
         let ticks = here.saturating_sub(sent.saturating_sub(received));
-        // Of two of them the shorter way is the better one, whatever the ticks are.
+        // Of two of them the shorter round trip is better, in whatever unit.
         Reading { ticks: [asked, received, sent, answered], error_ns: ticks }
     });
     kind.filter(|_| is_ours).map(|kind| (kind, Readings::after(kept.collect(), said.made)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The stream files of a client: what may be appended to them, and what is in them already when
-//! a client comes back to its directory.
+//! The stream files of a client: which packets may be appended to them, and their content when
+//! a client returns to its directory.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,20 +17,20 @@ use crate::report::{LiveStreamCount, Report};
 use crate::stream::checksum_holds;
 
 const HEADER_BYTES: usize = abi::PACKET_HEADER_BYTES as usize;
-/// No packet is longer.
+/// Maximum size of a packet.
 const PACKET_BYTES_MAX: u64 = *abi::PACKET_BYTES_RANGE.end() + abi::WRITER_RECORD_BYTES;
 
-/// A stream as the server has it, and what of it is here.
+/// A stream of the server, and the part of it that has been received.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) folder: Folder,
     pub(super) name: String,
     pub(super) file: StreamFile,
-    /// The packet that comes next, as the server counts.
+    /// Sequence number of the next packet, as counted by the server.
     pub(super) next: u64,
-    /// Where it begins in the server's file.
+    /// Its offset in the server's file.
     pub(super) offset_bytes: u64,
-    /// What the server dropped.
+    /// Packets dropped by the server.
     pub(super) dropped: Count,
 }
 
@@ -41,7 +41,7 @@ impl Received {
     }
 }
 
-/// The header of a packet, in whatever byte order; `None` if it cannot be one.
+/// The header of a packet, in either byte order; `None` if it is invalid.
 fn header(bytes: &[u8; HEADER_BYTES]) -> Option<(PacketHeader, bool)> {
     let own = PacketHeader::decode(bytes, false);
     let swapped = own.magic != abi::PACKET_MAGIC;
@@ -54,31 +54,31 @@ fn header(bytes: &[u8; HEADER_BYTES]) -> Option<(PacketHeader, bool)> {
     good.then_some((header, swapped))
 }
 
-/// Bytes of the packet that begins with this header.
+/// Size in bytes of the packet with this header.
 pub(super) fn packet_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<u64> {
     header(bytes).map(|(header, _)| header.packet_bits / 8)
 }
 
-/// The index entry of a packet that is whole and right, and of this trace.
+/// The index entry of a packet that is complete, valid, and of this trace.
 pub(super) fn check(packet: &mut [u8], uuid: &[u8; 16]) -> Option<IndexEntry> {
     let (header, swapped) = header(packet.first_chunk()?)?;
     let whole = header.packet_bits / 8 == packet.len() as u64 && header.uuid == *uuid;
     (whole && checksum_holds(packet, swapped)).then_some(IndexEntry::from(&header))
 }
 
-/// Removes the empty folders of a client that was killed before it had anything, if nobody is at it.
+/// Removes the empty folders of a client that was killed before it received anything, if they are unused.
 pub(super) fn clear_begun(root: &Path) {
     if is_being_written(root) {
         return;
     }
-    // What is not empty stays, and is in the way then.
+    // A folder that is not empty stays, and is reported later.
     if std::fs::remove_dir(root.join("ctf/index")).is_ok() {
         let _ = std::fs::remove_dir(root.join("ctf"));
     }
 }
 
-/// Goes on with a recording that was received in part: its files, cut behind the last whole
-/// packet, and how far they are.
+/// Continues a partly received recording: truncates its files after the last complete
+/// packet, and returns their positions.
 pub(super) fn resume(
     root: &Path,
     report: &Report,
@@ -113,7 +113,7 @@ pub(super) fn resume(
     Ok((output, files))
 }
 
-/// What the report says was dropped of a file.
+/// Packets of a file that were dropped according to the report.
 fn dropped_of(report: &Report, file: &str) -> Count {
     let all = report.received.iter().flat_map(|received| &received.dropped_of);
     let one = all.into_iter().find(|one: &&LiveStreamCount| one.file == file);
@@ -124,7 +124,7 @@ fn dropped_of(report: &Report, file: &str) -> Count {
     })
 }
 
-/// The packets of a file; what is behind the last whole one is cut off.
+/// The packets of a file, which is truncated after the last complete one.
 fn scan(path: &Path, uuid: &[u8; 16]) -> io::Result<Vec<IndexEntry>> {
     let file: File = OpenOptions::new()
         .read(true)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a client has received: the directory, its files, its report.
+//! The received data of a client: the directory, its files, its report.
 
 use std::time::{Duration, Instant};
 
@@ -20,14 +20,14 @@ use crate::linux::recover_recording::parse_uuid;
 use crate::metadata::uuid_text;
 use crate::report::{self, Report};
 
-/// Bytes taken from the system at once.
+/// Bytes per read.
 const READ_BYTES: usize = 256 << 10;
-/// Time between two looks at signals.
+/// Time between two checks for signals.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) enum Over {
     Yes,
-    /// The connection ended, the recording did not.
+    /// The connection ended, but not the recording.
     Broken,
 }
 
@@ -37,16 +37,16 @@ pub(super) struct Receiver {
     pub(super) output: Option<Output>,
     uuid: [u8; 16],
     files: Vec<Received>,
-    /// The server's newest report.
+    /// The server's latest report.
     report: Option<Report>,
     pub(super) problems: Vec<String>,
     connections: u64,
     relation: Option<Relation>,
-    /// Readings of counters, and of which kind theirs is.
+    /// Readings of counters, and the kind of the server's counter.
     readings: Readings,
     their_clock: Option<ClockKind>,
     own_clock: Option<ClockModel>,
-    /// The server's report came, now or before.
+    /// The server's report has arrived, now or before.
     has_report: bool,
     pub(super) progress: ReceiveProgress,
     pub(super) ended: bool,
@@ -80,7 +80,7 @@ impl Receiver {
         let exists = || Error::OutputExists(root.clone());
         let report = Report::from_json(&text).map_err(|_| exists())?;
         let uuid = parse_uuid(&report.trace_uuid).ok_or_else(exists)?;
-        // Only what was received in part goes on.
+        // Only a partly received recording can be continued.
         if report.complete || report.received.is_none() {
             return Err(exists());
         }
@@ -116,7 +116,7 @@ impl Receiver {
         self.options.duration.is_some_and(|most| self.began.elapsed() >= most)
     }
 
-    /// Whether it may be better later: a server that is not there, or sent something broken.
+    /// Whether a retry may succeed: the server was not reachable, or sent invalid data.
     pub(super) fn may_try_again(&self, error: &Error) -> bool {
         !self.ended && matches!(error, Error::Address { .. })
     }
@@ -144,7 +144,7 @@ impl Receiver {
                 match connection.wire.write_some(&connection.out) {
                     Ok(sent) => drop(connection.out.drain(..sent)),
                     Err(error) if is_later(&error) => {}
-                    // What it sent before may say why.
+                    // Data that it sent before may explain the failure.
                     Err(_) => connection.out.clear(),
                 }
             }
@@ -174,7 +174,7 @@ impl Receiver {
         }
     }
 
-    /// Takes all messages that are here.
+    /// Processes all messages received so far.
     pub(super) fn take(
         &mut self,
         connection: &mut Connection,
@@ -248,13 +248,13 @@ impl Receiver {
         }
         self.uuid = uuid;
         self.output = Some(Output::create(&self.options.output, self.options.max_disk_bytes)?);
-        // A client that is killed before the server's first report comes back to this one.
+        // If the client is killed before the server's first report, it later continues from this one.
         self.report = Some(Report::of_received(uuid_text(&uuid)));
         self.write_report(false)
     }
 
     pub(super) fn add_file(&mut self, folder: lateralis_live::Folder, name: &str) -> usize {
-        // Names are different, so that none gets a number.
+        // Names are unique, so none gets a number.
         if let Some(output) = &mut self.output {
             let file = output.add_stream(folder, name);
             self.files.push(Received {
@@ -286,7 +286,7 @@ impl Receiver {
         self.write_report(false)
     }
 
-    /// What an exchange told of the clocks.
+    /// Adds the result of a clock exchange.
     fn learn(&mut self, told: Told) {
         let new = told.relation;
         self.relation = Some(self.relation.map_or(new, |old| old.better(new)));
@@ -344,7 +344,7 @@ impl Receiver {
         file.offset_bytes = file.offset_bytes.saturating_add(count.bytes);
         file.dropped = file.dropped.plus(count);
         self.progress.dropped = self.progress.dropped.plus(count);
-        // Before the packets behind the gap: whoever comes back here finds out how large it is.
+        // Before the packets after the gap, so that a restarted client can determine its size.
         self.write_report(false)
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The report of a copy: that of the server, less what did not arrive.
+//! The report of a copy: that of the server, without packets that did not arrive.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -11,9 +11,9 @@ use crate::linux::recording::sum;
 use crate::report::{self, ByteOrder, Report};
 use crate::walk::RecordPlan;
 
-/// Makes streams, totals and events those of the files under `root`. Done where something was
-/// dropped; else the server's numbers are right. So what was dropped while nobody was connected, of
-/// which the server has only packets and bytes, is known in events, too. Cost: reads all files once.
+/// Recomputes streams, totals and events from the files under `root`. Done if packets were
+/// dropped; otherwise the server's numbers are correct. So packets dropped without a connection, of
+/// which the server counts only packets and bytes, are known in events, too. Cost: reads all files once.
 pub(super) fn recount(root: &Path, report: &mut Report, files: &[Received]) {
     let swapped = (report.byte_order == ByteOrder::Big) != cfg!(target_endian = "big");
     let plans = plans(report, swapped);
@@ -31,7 +31,7 @@ pub(super) fn recount(root: &Path, report: &mut Report, files: &[Received]) {
             while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
                 let header = PacketHeader::decode(first, swapped);
                 let end = at.saturating_add((header.packet_bits / 8) as usize);
-                // Only whole packets were appended.
+                // Only complete packets were appended.
                 let Some(packet) = bytes.get(at..end).filter(|packet| !packet.is_empty()) else {
                     break;
                 };
@@ -53,7 +53,7 @@ pub(super) fn recount(root: &Path, report: &mut Report, files: &[Received]) {
                 }
             }
         }
-        // The numbers of a recording that goes on are older than its packets.
+        // The numbers of a recording in progress are older than its packets.
         if let Some(received) = received.as_mut().filter(|_| *complete) {
             let missing = written.saturating_sub(stream.events);
             know_events(&mut received.dropped_of, &stream.files, missing);
@@ -63,8 +63,8 @@ pub(super) fn recount(root: &Path, report: &mut Report, files: &[Received]) {
     sum(report);
 }
 
-/// Puts the events that are missing of a stream to the one of its files whose dropped packets nobody
-/// counted the events of. Where there are several it stays unknown which has how many.
+/// Assigns the missing events of a stream to the one of its files with dropped packets whose events are
+/// unknown. With several such files the distribution stays unknown.
 fn know_events(dropped_of: &mut [report::LiveStreamCount], files: &[String], missing: u64) {
     let of_stream = dropped_of.iter_mut().filter(|one| files.contains(&one.file));
     let (known, mut unknown): (Vec<_>, Vec<_>) =

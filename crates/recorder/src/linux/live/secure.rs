@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A connection inside TLS: like a socket, and as little waited for.
+//! A connection over TLS: non-blocking, like a socket.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -12,21 +12,21 @@ use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 
 use super::wire::is_later;
 
-/// Bytes that are ciphered at once, four records: with them in the way a packet is not yet sent.
+/// Maximum number of bytes encrypted at once, four records: a packet must wait for them.
 const WRITE_BYTES: usize = 64 << 10;
-/// First byte of a client that speaks without TLS: of `LATLIVE`. A record of TLS never begins so.
+/// First byte of a client without TLS, of `LATLIVE`. A TLS record never starts with it.
 const PLAIN: u8 = b'L';
 
-/// Both ways; does not block.
+/// A non-blocking connection for both directions.
 #[derive(Debug)]
 pub(super) struct Secure {
     pub(super) stream: TcpStream,
     session: Connection,
-    /// Deciphered bytes that nobody has read yet.
+    /// Decrypted bytes that have not been read yet.
     unread: usize,
 }
 
-/// What a handshake waits for.
+/// The events that a handshake waits for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wants {
     pub(super) reads: bool,
@@ -48,7 +48,7 @@ impl Secure {
         Ok(Secure { stream, session: session.into(), unread: 0 })
     }
 
-    /// Whether the other side begins without TLS. `None`: it has said nothing yet.
+    /// Whether the other side starts without TLS. `None`: it has sent nothing yet.
     pub(super) fn is_plain(&self) -> io::Result<Option<bool>> {
         let mut first = [0];
         match self.stream.peek(&mut first) {
@@ -59,14 +59,14 @@ impl Secure {
         }
     }
 
-    /// What the handshake waits for; `None`: it is over.
+    /// The events that the handshake waits for; `None`: it is complete.
     pub(super) fn wants(&self) -> Option<Wants> {
         let writes = self.session.wants_write();
         let over = !self.session.is_handshaking() && !writes;
         (!over).then(|| Wants { reads: self.session.is_handshaking() && !writes, writes })
     }
 
-    /// Goes on with the handshake by what can be read and written now.
+    /// Continues the handshake with the data that can be read and written now.
     pub(super) fn shake(&mut self) -> io::Result<()> {
         self.flush()?;
         if self.session.is_handshaking() {
@@ -81,13 +81,13 @@ impl Secure {
         Ok(())
     }
 
-    /// Reads from the socket, and deciphers what is whole.
+    /// Reads from the socket, and decrypts complete records.
     fn take(&mut self) -> io::Result<usize> {
         let read = self.session.read_tls(&mut self.stream)?;
         match self.session.process_new_packets() {
             Ok(state) => self.unread = state.plaintext_bytes_to_read(),
             Err(cause) => {
-                // The peer learns why, if its connection takes it at once.
+                // Sends the reason to the peer, if its connection accepts it at once.
                 let _ = self.flush();
                 return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
             }
@@ -95,7 +95,7 @@ impl Secure {
         Ok(read)
     }
 
-    /// Whether ciphered bytes wait for the socket.
+    /// Whether encrypted bytes wait for the socket.
     pub(super) fn holds_back(&self) -> bool {
         self.session.wants_write()
     }
@@ -105,7 +105,7 @@ impl Secure {
         self.unread > 0
     }
 
-    /// Writes ciphered bytes as far as the socket takes them; whether it took any.
+    /// Writes encrypted bytes as far as the socket accepts them; returns whether it accepted any.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let mut took = false;
         while self.session.wants_write() {
@@ -119,7 +119,7 @@ impl Secure {
         Ok(took)
     }
 
-    /// Ciphers some bytes, if what was ciphered before is on its way.
+    /// Encrypts some bytes, if all previously encrypted ones have been sent.
     pub(super) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.flush()?;
         if self.holds_back() {
@@ -130,7 +130,8 @@ impl Secure {
         Ok(taken)
     }
 
-    /// Reads what is there. An end that was not announced is an end: END says whether all came.
+    /// Reads the available bytes. An unannounced end is an end of file: the frame END shows whether all
+    /// arrived.
     pub(super) fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.session.reader().read(buffer) {
@@ -148,7 +149,7 @@ impl Secure {
         }
     }
 
-    /// Nothing more is written.
+    /// Ends the outgoing direction.
     pub(super) fn end_writing(&mut self) {
         self.session.send_close_notify();
         let _ = self.flush();
@@ -156,7 +157,7 @@ impl Secure {
     }
 }
 
-/// Until when, and how often to look whether it is over anyway.
+/// A time limit, and a check for cancellation.
 pub(super) struct Patience<'a> {
     pub(super) time: Duration,
     pub(super) look: Duration,
@@ -164,7 +165,7 @@ pub(super) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// How long to wait now. Errors: no longer.
+    /// Time to wait now. Errors: the limit has passed.
     pub(super) fn left(&self, began: Instant) -> io::Result<Duration> {
         let left = self.time.checked_sub(began.elapsed()).filter(|_| !(self.is_over)());
         left.map(|left| left.min(self.look)).ok_or(io::ErrorKind::TimedOut.into())

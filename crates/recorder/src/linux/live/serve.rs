@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One client, served by a thread of its own. Whatever the client does holds up nobody else.
+//! One client, served by a separate thread. A client can delay no other one.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -24,19 +24,19 @@ use super::wire::{Wire, is_later};
 use crate::linux::clocks::{native_kind, native_word, now_ticks, utc_ns};
 use crate::report;
 
-/// Time that a client has to say what it wants.
+/// Time limit for a client's request.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
-/// Time that a client has to take a refusal, or the last frames.
+/// Time limit for sending a rejection, or the last frames.
 const LAST_TIME: Duration = Duration::from_secs(1);
-/// Time between two looks at whether the recording has ended.
+/// Time between two checks whether the recording has ended.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes from files between two looks at the window.
+/// Bytes read from files between two checks of the window.
 const CATCH_UP_BYTES: u64 = 16 << 20;
-/// Clock requests that wait for their answer; the oldest are forgotten.
+/// Maximum number of unanswered clock requests; the oldest are dropped.
 const ASKED_MAX: usize = 16;
 
-/// Begins to serve a client, which has a place among those that have not said yet what they want. One
-/// that nobody connected has none. Errors: there are no more threads.
+/// Starts serving a client, which holds a slot among those that have not sent a valid request yet. A follower
+/// without a connection holds none. Errors: no thread could be created.
 pub(super) fn begin(shared: &Arc<Shared>, wire: Wire, place: Option<Place>) -> io::Result<()> {
     let bell = shared.add_bell()?;
     let own = shared.clone();
@@ -55,7 +55,7 @@ pub(super) fn begin(shared: &Arc<Shared>, wire: Wire, place: Option<Place>) -> i
             greeted: false,
             drained: false,
         };
-        // What went wrong on a connection is in the report, as far as it cost something.
+        // A failed connection is in the report, if it caused losses.
         let _ = client.serve();
         client.shared.remove_bell(&client.bell);
         client.shared.remove_pace(&client.pace);
@@ -69,26 +69,26 @@ pub(super) fn begin(shared: &Arc<Shared>, wire: Wire, place: Option<Place>) -> i
 
 struct Client {
     peer: String,
-    /// Since when its connection takes nothing.
+    /// Progress of its connection.
     pace: Arc<Pace>,
     wire: Wire,
     decoder: Decoder,
-    /// Clock requests: the client's time, and ours when it came, by UTC and by the counter.
+    /// Clock requests: the client's time, and the time of receipt here, by UTC and by the counter.
     asked: Vec<(i64, i64, u64)>,
     bell: Arc<Bell>,
     shared: Arc<Shared>,
     out: Vec<u8>,
-    /// Held until it has shown that it may be here.
+    /// Held until the client is authorised.
     place: Option<Place>,
-    /// It counts as a client.
+    /// Whether it counts as a client.
     entered: bool,
-    /// It has said what it wants; only clock requests follow.
+    /// It has sent its request; only clock requests follow.
     greeted: bool,
-    /// It has had all packets; only short frames follow.
+    /// It has received all packets; only short frames follow.
     drained: bool,
 }
 
-/// The end of a client that is served, however that comes about: its report.
+/// Reports a served client on drop, however it ends.
 struct Serving<'a> {
     client: &'a mut Client,
     cursor: Cursor,
@@ -113,7 +113,7 @@ impl Client {
         let token = self.shared.token.clone().unwrap_or_default();
         if !one_way && !same_token(&token, &request.token) {
             self.shared.refuse();
-            // Who guesses has to wait.
+            // Delays attempts to guess the token.
             std::thread::sleep(LAST_TIME / 2);
             return self.refuse("the token is wrong: give it with --token");
         }
@@ -147,12 +147,12 @@ impl Client {
         Message::Refused(reason).encode(&mut self.out);
         self.send(Some(Instant::now() + LAST_TIME))?;
         self.wire.end_writing();
-        // So that the client reads it before the connection is reset.
+        // Lets the client read it before the connection is reset.
         self.wait_for_the_end(LAST_TIME);
         Ok(())
     }
 
-    /// Of a socket: what was sent is lost if it is closed with something unread.
+    /// For a socket: sent data are lost if it is closed with unread input.
     fn wait_for_the_end(&mut self, time: Duration) {
         if self.wire.is_pipe() {
             return;
@@ -187,7 +187,7 @@ impl Client {
         }
     }
 
-    /// Reads what the client says; its clock requests are answered with the next frame.
+    /// Reads the client's messages; its clock requests are answered with the next frame.
     fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 4096];
         match self.wire.read_some(&mut buffer) {
@@ -213,8 +213,8 @@ impl Client {
         }
     }
 
-    /// Sends what is in `out`, and empties it. Without a time limit, until the recording's end is
-    /// at hand.
+    /// Sends the content of `out`, and empties it. Without a time limit, until the recording is about to
+    /// end.
     fn send(&mut self, until: Option<Instant>) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.out);
         let sent = self.send_bytes(&out, until);
@@ -224,7 +224,7 @@ impl Client {
     }
 
     fn send_bytes(&mut self, mut bytes: &[u8], until: Option<Instant>) -> io::Result<()> {
-        // What is held back is not sent, or it would be missing in the count of what was dropped.
+        // Data held back are not sent: without this they would be missing in the count of dropped packets.
         while !bytes.is_empty() || self.wire.holds_back() {
             let late = match until {
                 Some(until) => Instant::now() >= until,
@@ -281,7 +281,7 @@ impl Serving<'_> {
         loop {
             let now = self.client.shared.stage();
             if now != stage::OPEN && !self.told.get() {
-                // Too late for the rest. What stands in the connection already may still arrive.
+                // Too late for the rest. Data in the connection may still arrive.
                 self.tell(true, true);
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -383,7 +383,7 @@ impl Serving<'_> {
         sent
     }
 
-    /// Says how the client came out; the first time counts.
+    /// Reports the client's result; only the first call counts.
     fn tell(&self, stayed: bool, rest: bool) {
         if self.told.replace(true) {
             return;
@@ -402,7 +402,7 @@ impl Serving<'_> {
 
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
-        // A client that left loses nothing by it: it comes back, or does not want the rest.
+        // A client that disconnected loses nothing: it reconnects, or does not need the rest.
         let stayed = self.client.shared.stage() != stage::OPEN;
         self.tell(stayed, stayed);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The recorder's side of a live recording: the window, and the thread that takes connections.
+//! The recorder's side of a live recording: the window, and the thread that accepts connections.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -24,61 +24,61 @@ use crate::error::Error;
 use crate::options::{Fingerprint, LiveAddress, LiveOptions, TlsIdentity};
 use crate::report;
 
-/// Most clients at the same time.
+/// Maximum number of clients at the same time.
 pub(super) const CLIENTS_MAX: usize = 64;
-/// Most clients that the report names.
+/// Maximum number of clients in the report.
 const REPORTED_MAX: usize = 1000;
-/// Time between two looks at whether the recording has ended.
+/// Time between two checks whether the recording has ended.
 const ACCEPT_NS: i64 = 50_000_000;
-/// Who takes nothing for so long is not waited for.
+/// Stalled clients are not waited for after this time.
 const STUCK: Duration = Duration::from_secs(1);
-/// Flushes that clients may ask for.
+/// Minimum flush period that clients may request.
 const FLUSH_LEAST: Duration = Duration::from_millis(20);
-/// Time that clients have for the last frames, which are short.
+/// Time limit for the last frames, which are short.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// How long and how many connections are kept that were told to go: of one that is closed with something
-/// unread, what it was told is lost.
+/// Time that rejected connections are kept, and their maximum number: closing a connection with unread
+/// input would discard the rejection.
 const PARTING: Duration = Duration::from_secs(1);
 const PARTING_MAX: usize = 16;
 
-/// How far the end of the recording is. Only grows.
+/// Progress of the recording's end. Only increases.
 pub(super) mod stage {
-    /// It goes on, or clients take what is left.
+    /// The recording continues, or clients read the remaining packets.
     pub(in super::super) const OPEN: u8 = 0;
-    /// Who has not had everything by now does not get it.
+    /// Clients that have not received everything by now are cut off.
     pub(in super::super) const CUT: u8 = 1;
-    /// The last report is there; nothing follows it.
+    /// The last report has been added; nothing follows it.
     pub(in super::super) const CLOSED: u8 = 2;
 }
 
-/// What the recorder and the threads of its clients share.
+/// State shared by the recorder and the threads of its clients.
 #[derive(Debug)]
 pub(super) struct Shared {
     window: Mutex<Window>,
     bells: Mutex<Vec<Arc<Bell>>>,
-    /// Of each connection.
+    /// Progress of each connection.
     paces: Mutex<Vec<Arc<Pace>>>,
     pub(super) uuid: [u8; 16],
-    /// Where the stream files are; `None` if there are none.
+    /// Directory of the stream files; `None` if there are none.
     pub(super) root: Option<PathBuf>,
     pub(super) token: Option<Vec<u8>>,
     stage: AtomicU8,
     refused: AtomicU64,
-    /// Connections.
+    /// Number of connections.
     open: AtomicUsize,
-    /// Of them, clients that have not said yet how they came out.
+    /// Number of clients among them that have not been reported yet.
     served: AtomicUsize,
     reports: Mutex<Vec<report::LiveClient>>,
 }
 
-/// A lock whose holder panicked still holds whole values: every change is one assignment.
+/// A lock whose holder panicked still protects valid values: every change is one assignment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
-    /// Held for as long as it takes to look at or add one item; never during I/O.
+    /// Held only to read or add one item; never during I/O.
     pub(super) fn window(&self) -> MutexGuard<'_, Window> {
         lock(&self.window)
     }
@@ -103,7 +103,7 @@ impl Shared {
         lock(&self.paces).retain(|other| !Arc::ptr_eq(other, pace));
     }
 
-    /// Whether all that is left is clients that have taken nothing for a while.
+    /// Whether all remaining clients are stalled.
     fn all_are_stuck(&self) -> bool {
         lock(&self.paces).iter().all(|pace| pace.is_stuck(STUCK))
     }
@@ -124,26 +124,26 @@ impl Shared {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A connection more. Where there are too many, a client that has taken nothing for a while gives
-    /// its place; `false`: there is none.
+    /// Adds a connection. If there are too many, a stalled client gives up
+    /// its slot; `false`: there is none.
     pub(super) fn enter(&self) -> bool {
         // Pair: the load in `LiveServer::end`, the one in `leave`.
         let has_place = self.open.fetch_add(1, Ordering::AcqRel) < CLIENTS_MAX;
         has_place || lock(&self.paces).iter().any(|pace| pace.give_up(STUCK))
     }
 
-    /// A connection less.
+    /// Removes a connection.
     pub(super) fn leave(&self) {
         self.open.fetch_sub(1, Ordering::Release);
     }
 
-    /// A client that will be reported.
+    /// Adds a client that will be reported.
     pub(super) fn begin_serving(&self) {
         // Pair: the load in `LiveServer::finish`.
         self.served.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How a client came out; once for each.
+    /// Reports a client's result; once for each.
     pub(super) fn report(&self, client: report::LiveClient) {
         let mut reports = lock(&self.reports);
         if reports.len() < REPORTED_MAX {
@@ -155,7 +155,7 @@ impl Shared {
     }
 }
 
-/// See the module's description.
+/// Server of a live recording.
 #[derive(Debug)]
 pub(in super::super) struct LiveServer {
     shared: Arc<Shared>,
@@ -168,9 +168,9 @@ pub(in super::super) struct LiveServer {
 }
 
 impl LiveServer {
-    /// Begins to listen. `root`: the recording's directory, if it keeps stream files.
+    /// Starts listening. `root`: the recording's directory, if it keeps stream files.
     ///
-    /// Errors: the address is none, is taken, or is open to others and there is no token; the
+    /// Errors: the address is invalid, in use, or reachable by others without a token; the
     /// certificate cannot be used.
     pub(in super::super) fn start(
         options: &LiveOptions,
@@ -216,7 +216,7 @@ impl LiveServer {
         if is_open && token_bytes < TOKEN_BYTES_MIN {
             return Err(Error::NeedsToken(address.to_owned()));
         }
-        // What leaves this machine is encrypted, whether somebody thought of it or not.
+        // Data that leaves this machine is always encrypted.
         let generated = is_open.then_some(TlsIdentity::Generated);
         let identity = options.tls.clone().or(generated);
         let tls = identity.map(|identity| TlsServer::new(&identity)).transpose()?;
@@ -231,7 +231,7 @@ impl LiveServer {
         Ok(())
     }
 
-    /// Takes standard output for the stream, and lets everybody else write to standard error.
+    /// Uses standard output for the stream, and redirects all other output to standard error.
     fn write_to_standard_output(&mut self) -> Result<(), Error> {
         let error = |cause: std::io::Error| Error::System { action: "use standard output", cause };
         let stdout = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)
@@ -240,12 +240,12 @@ impl LiveServer {
         serve::begin(&self.shared, Wire::Pipe(stdout), None).map_err(error)
     }
 
-    /// Where it listens.
+    /// Address it listens on.
     pub(in super::super) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// What clients know it by, if it encrypts.
+    /// Fingerprint of its certificate, if it encrypts.
     pub(in super::super) fn fingerprint(&self) -> Option<Fingerprint> {
         self.fingerprint
     }
@@ -269,17 +269,17 @@ impl LiveServer {
         self.shared.window().add_stream(folder, name, class)
     }
 
-    /// A packet that stands in its file. Cost: a copy, and a system call for each client that
-    /// has nothing else to do.
+    /// Adds a packet that has been written to its file. Cost: a copy, and a system call for each idle
+    /// client.
     pub(in super::super) fn packet(&self, stream: u32, events: Option<u64>, bytes: &[u8]) {
         let bytes = bytes.into();
-        // Memory is given back without the lock.
+        // Memory is freed outside of the lock.
         let freed = self.shared.window().push(stream, events, bytes);
         drop(freed);
         self.shared.ring();
     }
 
-    /// How often clients want a flush, if any has said so.
+    /// Shortest flush period requested by clients, if any.
     pub(in super::super) fn flush_period(&self) -> Option<Duration> {
         let paces = lock(&self.shared.paces);
         paces.iter().filter_map(|pace| pace.flush_period()).min().map(|of| of.max(FLUSH_LEAST))
@@ -303,8 +303,8 @@ impl LiveServer {
         }
     }
 
-    /// There will be no more packets: gives clients time to take what is left, and says how they
-    /// came out.
+    /// Ends the packets: gives clients time to read the remaining ones, and returns
+    /// their results.
     pub(in super::super) fn finish(&self) -> report::Live {
         self.shared.window().end();
         self.shared.ring();
@@ -322,7 +322,7 @@ impl LiveServer {
         }
     }
 
-    /// The last report is in the window: clients get it, and that is all.
+    /// After the last report has been added: sends it to clients, and ends.
     pub(in super::super) fn close(mut self) {
         self.end();
     }
@@ -333,10 +333,10 @@ impl LiveServer {
         }
         self.enter(stage::CLOSED);
         if let Some(accepting) = self.accepting.take() {
-            // It waits for nobody.
+            // It does not wait for clients.
             let _ = accepting.join();
         }
-        // Pair: the release in `Shared::leave`. Who is stuck is left behind.
+        // Pair: the release in `Shared::leave`. Stalled clients are abandoned.
         self.wait_until(CLOSING, || self.shared.open.load(Ordering::Acquire) == 0);
     }
 }
@@ -347,8 +347,8 @@ impl Drop for LiveServer {
     }
 }
 
-/// Takes connections. Those that have not shown yet that they may be here have places of their own, so
-/// that they keep out no client.
+/// Accepts connections. Unauthorised ones hold separate slots, so that
+/// they block no client.
 fn accept(shared: &Arc<Shared>, listener: &TcpListener, tls: Option<&TlsServer>) {
     let half_open = Arc::<HalfOpen>::default();
     let mut parting = VecDeque::new();
@@ -356,7 +356,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener, tls: Option<&TlsServer>)
         let mut fds = [PollFd::new(listener, PollFlags::IN)];
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: ACCEPT_NS };
         let _ = poll(&mut fds, Some(&timeout));
-        // Not more at once than can be looked at between two looks at the stage.
+        // At most as many as can be handled between two checks of the stage.
         for _ in 0..CLIENTS_MAX {
             while parting.front().is_some_and(|(since, _): &(Instant, _)| since.elapsed() > PARTING)
             {
@@ -364,7 +364,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener, tls: Option<&TlsServer>)
             }
             let Ok((stream, _)) = listener.accept() else { break };
             let peer = Peer::of(&stream);
-            // Every user of the machine reaches loopback: without a token it is for this one alone.
+            // Every user of the machine can reach loopback: without a token only this user is accepted.
             if shared.token.is_none() && peer.is_none_or(Peer::is_foreign) {
                 shared.refuse();
                 if tls.is_none() && parting.len() < PARTING_MAX {
@@ -390,7 +390,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener, tls: Option<&TlsServer>)
     }
 }
 
-/// Says why; what does not go at once is not sent.
+/// Sends the reason; bytes that are not accepted at once are dropped.
 fn tell_foreign(stream: &TcpStream) {
     let mut out = Preamble { one_way: false, needs_token: false }.encode().to_vec();
     let reason =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who a server is, and how a client knows: certificates and fingerprints for TLS 1.3.
+//! Identity of a server, and its verification by a client: certificates and fingerprints for TLS 1.3.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, S
 use crate::error::Error;
 use crate::options::{Fingerprint, TlsIdentity, TlsTrust};
 
-/// What a server does with a connection.
+/// TLS configuration of a server.
 #[derive(Debug, Clone)]
 pub(super) struct TlsServer {
     pub(super) config: Arc<ServerConfig>,
@@ -49,7 +49,7 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
 }
 
 impl TlsServer {
-    /// Errors: files are missing or not of each other, or there is no randomness.
+    /// Errors: files are missing or do not match, or there is no randomness.
     pub(super) fn new(identity: &TlsIdentity) -> Result<TlsServer, Error> {
         let (chain, key) = match identity {
             TlsIdentity::Generated => generated()?,
@@ -64,7 +64,7 @@ impl TlsServer {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(|cause| tls_error(action, cause))?;
-        // Nothing is kept of a client that is gone.
+        // No state is kept of disconnected clients.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(TlsServer { config: Arc::new(config), fingerprint })
@@ -73,7 +73,7 @@ impl TlsServer {
 
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// A certificate that signs itself, for one recording; its key is nowhere but in memory.
+/// A self-signed certificate for one recording; its key is only in memory.
 fn generated() -> Result<Identity, Error> {
     let error = |cause| tls_error("make a certificate", cause);
     let key = rcgen::KeyPair::generate().map_err(error)?;
@@ -99,9 +99,9 @@ fn from_files(certificate: &Path, key: &Path) -> Result<Identity, Error> {
     Ok((chain, key_der))
 }
 
-/// What a client does to know its server.
+/// TLS configuration of a client, which verifies its server.
 ///
-/// Errors: the file of authorities is missing, or none are in it.
+/// Errors: the file of authorities is missing or empty.
 pub(super) fn client(trust: &TlsTrust) -> Result<Arc<ClientConfig>, Error> {
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
@@ -135,20 +135,20 @@ pub(super) fn client(trust: &TlsTrust) -> Result<Arc<ClientConfig>, Error> {
     Ok(Arc::new(config))
 }
 
-/// The name that a certificate must be of: the host in `HOST:PORT`.
+/// The name that a certificate must match: the host in `HOST:PORT`.
 pub(super) fn server_name(address: &str, trust: &TlsTrust) -> Option<ServerName<'static>> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match (ServerName::try_from(host.to_owned()), trust) {
         (Ok(name), _) => Some(name),
-        // The fingerprint says who it is, whatever it is called.
+        // The fingerprint identifies the server, whatever its name.
         (Err(_), TlsTrust::Fingerprint(_)) => ServerName::try_from("lateralis").ok(),
         (Err(_), TlsTrust::Authorities(_)) => None,
     }
 }
 
-/// Takes the server that has this certificate, as ssh takes a known host: no name and no date
-/// would say more. That it has the key as well is checked by its signature of the handshake.
+/// Accepts the server with this certificate, as ssh accepts a known host: name and date
+/// add no information. That the server has the key as well is verified by its signature of the handshake.
 #[derive(Debug)]
 struct OneCertificate {
     expected: Fingerprint,
@@ -180,7 +180,7 @@ impl ServerCertVerifier for OneCertificate {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        // Not offered.
+        // Not supported.
         Err(rustls::PeerIncompatible::Tls12NotOffered.into())
     }
 

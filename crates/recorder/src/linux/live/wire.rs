@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A connection to a peer, or one way of it: never waits longer than it is told.
+//! A connection to a peer, or one direction of it, with time limits on all waits.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -13,27 +13,27 @@ use rustls::{ClientConfig, ServerConfig};
 
 use super::secure::{Patience, Secure};
 
-/// A pipe that is said to be writable takes so many bytes without waiting [pipe(7), PIPE_BUF].
+/// A writable pipe accepts this many bytes without blocking [pipe(7), PIPE_BUF].
 const PIPE_BYTES: usize = 4096;
 
 #[derive(Debug)]
 pub(super) enum Wire {
-    /// Both ways; does not block.
+    /// Both directions; non-blocking.
     Socket(TcpStream),
-    /// The same inside TLS.
+    /// Both directions over TLS.
     Secure(Box<Secure>),
-    /// One way. Its descriptor is shared with others, so it stays as it is.
+    /// One direction. Its descriptor is shared with other processes, so its flags are not changed.
     Pipe(OwnedFd),
 }
 
-/// What a connection is ready for.
+/// Readiness of a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ready {
     pub(super) reads: bool,
     pub(super) writes: bool,
-    /// The peer is gone.
+    /// The peer has disconnected.
     pub(super) over: bool,
-    /// Something that was held back went out meanwhile.
+    /// Some held-back data has been sent meanwhile.
     pub(super) took: bool,
 }
 
@@ -42,7 +42,7 @@ impl Wire {
         Ok(Wire::Socket(prepared(stream)?))
     }
 
-    /// A client's connection; its server has the name.
+    /// A client's connection to the server of this name.
     pub(super) fn to_server(
         stream: TcpStream,
         config: Arc<ClientConfig>,
@@ -68,9 +68,9 @@ impl Wire {
         }
     }
 
-    /// Makes the handshake of TLS, if there is one to make. Errors: [`io::ErrorKind::TimedOut`];
-    /// [`io::ErrorKind::Unsupported`] if the peer of a server speaks without TLS, and this wire now
-    /// does, too; [`io::ErrorKind::InvalidData`] if it is not who it should be.
+    /// Performs the TLS handshake, if needed. Errors: [`io::ErrorKind::TimedOut`];
+    /// [`io::ErrorKind::Unsupported`] if the peer of a server does not use TLS, and this wire now
+    /// does not, either; [`io::ErrorKind::InvalidData`] if the peer is not the expected one.
     pub(super) fn handshake(&mut self, patience: &Patience<'_>, serves: bool) -> io::Result<()> {
         let began = Instant::now();
         let mut is_known = !serves;
@@ -98,7 +98,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether some of what was written has not left this process.
+    /// Whether some written data has not left this process.
     pub(super) fn holds_back(&self) -> bool {
         matches!(self, Wire::Secure(secure) if secure.holds_back())
     }
@@ -111,7 +111,7 @@ impl Wire {
         }
     }
 
-    /// Waits until it can be read, or written if `write` says so, or `other` can be read.
+    /// Waits until it is readable, or writable if `write` is set, or `other` is readable.
     pub(super) fn wait(
         &mut self,
         read: bool,
@@ -127,7 +127,7 @@ impl Wire {
         let mut fds = vec![PollFd::from_borrowed_fd(own, wanted)];
         fds.extend(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)));
         let time = if has_unread { Duration::ZERO } else { time };
-        // A signal ends the wait early, which is as good.
+        // A signal ends the wait early, which is harmless.
         if poll(&mut fds, Some(&timeout(time))).is_err() {
             return Ready::default();
         }
@@ -143,14 +143,14 @@ impl Wire {
             && secure.holds_back()
             && found.contains(PollFlags::OUT)
         {
-            // What is wrong with it the next write says.
+            // The next write returns the error.
             ready.took = secure.flush().unwrap_or(false);
             ready.writes &= !secure.holds_back() || over;
         }
         ready
     }
 
-    /// Writes what fits now. For a pipe only after [`Wire::wait`] said that it can be written.
+    /// Writes as much as fits now. For a pipe only after [`Wire::wait`] reported it writable.
     pub(super) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Wire::Socket(stream) => stream.write(bytes),
@@ -162,7 +162,7 @@ impl Wire {
         }
     }
 
-    /// Reads what is there. For a pipe only after [`Wire::wait`] said that it can be read.
+    /// Reads the available bytes. For a pipe only after [`Wire::wait`] reported it readable.
     pub(super) fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Wire::Socket(stream) => stream.read(buffer),
@@ -171,7 +171,7 @@ impl Wire {
         }
     }
 
-    /// Nothing more is written.
+    /// Ends the outgoing direction.
     pub(super) fn end_writing(&mut self) {
         match self {
             Wire::Socket(stream) => drop(stream.shutdown(std::net::Shutdown::Write)),
@@ -198,7 +198,7 @@ fn peer(stream: &TcpStream) -> String {
     stream.peer_addr().map_or_else(|_| "gone".to_owned(), |peer| peer.to_string())
 }
 
-/// Whether to try again later.
+/// Whether to retry later.
 pub(super) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The directory itself: made, locked as long as somebody writes, its texts replaced.
+//! The directory itself: creation, locking while it is written, replacement of its texts.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,16 +16,16 @@ pub(in super::super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
         .map_err(|cause| Error::file("write", path, cause))
 }
 
-/// Whether a recorder writes to a recording, or that cannot be found out: where files cannot
-/// be locked. A recorder that is killed leaves no lock.
+/// Whether a recorder is writing to a recording, or this is unknown because files cannot
+/// be locked. A killed recorder leaves no lock.
 #[must_use]
 pub fn is_being_written(root: &Path) -> bool {
     let Ok(directory) = File::open(root) else { return false };
     flock(&directory, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// Whether a recorder writes to a directory, for certain: it has its lock before anything is in it, so
-/// this tells of one also that has not said anything of itself yet.
+/// Whether a recorder is certainly writing to a directory: it takes the lock before it writes anything, so
+/// this also detects one that has not written anything yet.
 #[must_use]
 pub fn is_locked(root: &Path) -> bool {
     let directory = File::open(root).ok().filter(|it| it.metadata().is_ok_and(|it| it.is_dir()));
@@ -34,8 +34,8 @@ pub fn is_locked(root: &Path) -> bool {
     matches!(lock, Err(rustix::io::Errno::WOULDBLOCK))
 }
 
-/// Where a directory is, and the lock of whoever writes it, if nobody else has it. The working
-/// directory may change; the recording stays where it was asked for.
+/// Absolute path of a directory, and the writer's lock, if it is free. The working
+/// directory may change; the recording stays at its path.
 fn lock(root: &Path) -> Result<(PathBuf, Option<File>), Error> {
     let root =
         fs::canonicalize(root).map_err(|cause| Error::file("open directory", root, cause))?;
@@ -44,8 +44,8 @@ fn lock(root: &Path) -> Result<(PathBuf, Option<File>), Error> {
     Ok((root, lock))
 }
 
-/// Refuses a directory that another user made: under a name that could be guessed, before this one did. Its
-/// owner could read and replace what is put into it.
+/// Rejects a directory that another user created under a predictable name before this user did. Its
+/// owner could read and replace its content.
 pub(in super::super) fn refuse_of_another(root: &Path) -> Result<(), Error> {
     match owner_elsewhere(root) {
         Some(owner) => Err(Error::OutputOfAnother { path: root.to_owned(), owner }),
@@ -54,12 +54,12 @@ pub(in super::super) fn refuse_of_another(root: &Path) -> Result<(), Error> {
 }
 
 impl Output {
-    /// Makes the directory, which only its owner may read. It must not exist, or be empty.
+    /// Creates the directory, readable only by its owner. It must not exist, or be empty.
     pub(in super::super) fn create(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
         Output::create_with(root, bytes_max, &root.join("ctf").join("index"))
     }
 
-    /// Makes a directory for recordings, with a report and no trace of its own.
+    /// Creates a directory for recordings, with a report and no trace of its own.
     pub(in super::super) fn create_folder(root: &Path) -> Result<Output, Error> {
         let mut output = Output::create_with(root, None, root)?;
         output.is_folder = true;
@@ -83,7 +83,7 @@ impl Output {
             create_folder(path).map_err(|cause| Error::file("make directory", root, cause))
         };
         make(root)?;
-        // Who sees anything in it sees the lock as well.
+        // A process that sees content also sees the lock.
         let (locked, lock) = lock(root)?;
         refuse_of_another(&locked)?;
         make(innermost)?;
@@ -93,9 +93,9 @@ impl Output {
         Ok(output)
     }
 
-    /// Goes on with a directory whose writer is gone.
+    /// Continues with a directory whose writer has ended.
     ///
-    /// Errors: it is not there, or somebody writes to it.
+    /// Errors: it does not exist, or is being written.
     pub(in super::super) fn reopen(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
         refuse_of_another(root)?;
         create_folder(&root.join("ctf").join("index"))

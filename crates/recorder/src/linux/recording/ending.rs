@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of a recording: the clock is measured again, what every area leaves becomes the report.
+//! The end of a recording: the clock is measured again, and the data of all areas become the report.
 
 use super::super::live::LiveServer;
 use super::super::{clocks, cores};
@@ -25,11 +25,11 @@ impl Recording {
                 happened = incidents(&clock.start, &end, frequency_hz);
             }
         } else {
-            // Nothing was traced: the trace is empty, but it is one.
+            // Nothing was traced: the trace is empty, but it must exist.
             self.use_live_clock(clocks::native_kind());
         }
         happened.into_iter().for_each(|sentence| self.problem(sentence));
-        // Whatever stood still until now stands still no longer than the command ran.
+        // A gap that is still open ends with the command.
         if let Some(end) = self.clock.as_ref().and_then(|clock| clock.end)
             && self.command.is_some()
         {
@@ -75,7 +75,7 @@ impl Recording {
         };
         report.live = self.output.live().map(LiveServer::finish);
         if let Err(error) = self.output.write_last_report(&report.to_json()) {
-            // What was recorded is on the disk all the same, and can be read without it.
+            // The recorded packets are on the disk anyway, and can be read without it.
             report.complete = false;
             report.problems.push(error.to_string());
         }
@@ -83,7 +83,7 @@ impl Recording {
     }
 }
 
-/// Makes the totals of the streams.
+/// Computes the totals of the streams.
 pub(in super::super) fn sum(report: &mut Report) {
     report.totals = report::Totals::default();
     let totals = &mut report.totals;
@@ -104,7 +104,7 @@ pub(in super::super) fn sum(report: &mut Report) {
     }
 }
 
-/// CPU time and greatest memory of this process.
+/// CPU time and peak memory of this process.
 fn own_usage() -> (u64, u64) {
     // SAFETY: a zeroed rusage is valid, and getrusage fills it.
     let usage = unsafe {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a trace says of the machine it is from, and the number that tells it from all others.
+//! Description of a trace's machine, and the trace's unique id.
 
 use lateralis_model::MONOTONIC_OFFSET;
 use lateralis_ring::RingKind;
@@ -20,7 +20,7 @@ pub(super) fn environment(origin: report::Origin) -> Vec<(String, String)> {
         ("kernel_release".to_owned(), text(system.release())),
         ("architecture".to_owned(), text(system.machine())),
     ];
-    // What is recovered can be of another boot.
+    // A recovered area may be of another boot.
     if origin != report::Origin::Recovered {
         let now = clocks::sample(clocks::native_kind());
         let offset = now.realtime_ns.saturating_sub(now.monotonic_ns);
@@ -32,10 +32,10 @@ pub(super) fn environment(origin: report::Origin) -> Vec<(String, String)> {
 /// A random UUID [RFC 9562 §5.4].
 pub(in super::super) fn random_uuid() -> [u8; 16] {
     let mut uuid = [0; 16];
-    // SAFETY: writes at most the 16 bytes of `uuid`. Never short for so few bytes.
+    // SAFETY: writes at most the 16 bytes of `uuid`. Never short for this length.
     let got = unsafe { libc::getrandom(uuid.as_mut_ptr().cast(), uuid.len(), 0) };
     if got != 16 {
-        // Before the kernel's generator is ready: unique enough from time and number.
+        // The kernel's generator is not ready yet: time and pid are unique enough.
         uuid[..8].copy_from_slice(&clocks::utc_ns().to_ne_bytes());
         uuid[8..12].copy_from_slice(&std::process::id().to_ne_bytes());
     }
@@ -44,7 +44,7 @@ pub(in super::super) fn random_uuid() -> [u8; 16] {
     uuid
 }
 
-/// A stream class for the report: what `lat recover` needs.
+/// The report of a stream class, which `lat recover` needs.
 pub(super) fn class_report(class: &StreamClassEntry) -> report::StreamClass {
     report::StreamClass {
         id: class.id,

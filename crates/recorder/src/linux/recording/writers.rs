@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recordings beside a recording: where the events of some policies go instead.
+//! Separate recordings, which get the events of some policies instead.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::policy::Choice;
 use crate::report;
 
 impl Recording {
-    /// Makes the recordings that policies have of their own. Context: the recording has its clock.
+    /// Creates the separate recordings of policies. Context: the recording has its clock.
     ///
-    /// Errors: one of them cannot be made, or not together with what else was asked for; those that
-    /// were made are left empty.
+    /// Errors: one of them cannot be created, or is incompatible with another option; those already
+    /// created stay empty.
     pub(in super::super) fn begin_writers(&mut self, options: &RecordOptions) -> Result<(), Error> {
         let Some(policies) = &options.policies else { return Ok(()) };
         let choices = policies.list.iter().filter_map(|policy| policy.choice.as_ref());
@@ -36,7 +36,7 @@ impl Recording {
                 }
                 continue;
             }
-            // Who may connect, and how, is as for the whole recording.
+            // Access and encryption are as for the whole recording.
             let live = live.as_ref().map(|address| LiveOptions {
                 address: Some(LiveAddress::Tcp(address.clone())),
                 ..options.live.clone().unwrap_or_else(|| LiveOptions::new(None))
@@ -47,7 +47,7 @@ impl Recording {
         Ok(())
     }
 
-    /// The number of the recording that a policy names so.
+    /// The number of the recording with this path in a policy.
     pub(in super::super) fn writer_of(&self, output: &Path) -> Option<usize> {
         self.writers.iter().position(|writer| writer.asked() == output)
     }
@@ -68,7 +68,7 @@ impl Recording {
         is_written
     }
 
-    /// Hands over what an area says of itself.
+    /// Passes on an area's report.
     pub(in super::super) fn leave_to_writer(
         &mut self,
         writer: usize,
@@ -80,7 +80,7 @@ impl Recording {
         }
     }
 
-    /// Tells readers of the files and clients that all is there until now.
+    /// Reports to readers of the files and to clients that everything up to now has been written.
     pub(in super::super) fn flushed(&mut self, began_ns: i64) {
         if let Some(live) = self.output.live() {
             live.flushed(began_ns);
@@ -91,7 +91,7 @@ impl Recording {
         self.writers.iter_mut().for_each(|writer| writer.flushed(began_ns));
     }
 
-    /// Ends them. Context: all areas are done.
+    /// Ends them. Context: all areas have been finished.
     pub(in super::super) fn end_writers(&mut self) {
         for writer in std::mem::take(&mut self.writers) {
             match writer.finish(self) {

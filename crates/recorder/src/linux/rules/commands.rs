@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Commands that are run when a condition fires: one at a time, each for a bounded time.
+//! Commands run when a condition fires: one at a time, each with a time limit.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::report::{Done, Outcome};
 
-/// Time between two looks at a command that the end of the recording waits for.
+/// Time between two checks of a command that the end of the recording waits for.
 const LOOK: Duration = Duration::from_millis(5);
 
 struct Running {
@@ -24,7 +24,7 @@ struct Running {
     is_killed: bool,
 }
 
-/// See the module's description.
+/// Runs the commands.
 pub(in super::super) struct Commands {
     running: Option<Running>,
     time_max: Duration,
@@ -40,7 +40,7 @@ impl Commands {
         Commands { running: None, time_max }
     }
 
-    /// Runs a command, unless one runs already.
+    /// Runs a command, unless one is already running.
     pub(in super::super) fn run(
         &mut self,
         (number, action, begun_ns): (u64, &str, i64),
@@ -65,8 +65,8 @@ impl Commands {
         }
     }
 
-    /// The command that has ended since the last look, with the number of its firing. One that
-    /// took too long is killed, and what it started with it.
+    /// The command that has ended since the last call, with the number of its firing. A command that
+    /// takes too long is killed, with the processes it started.
     pub(in super::super) fn look(&mut self) -> Option<(u64, Done)> {
         let running = self.running.as_mut()?;
         let status = running.child.try_wait();
@@ -75,7 +75,7 @@ impl Commands {
             if took >= self.time_max && !running.is_killed {
                 running.is_killed = true;
                 let pid = i32::try_from(running.child.id()).ok().and_then(Pid::from_raw);
-                // It leads a group of its own, and is not waited for yet: the number is its own.
+                // It leads a process group, and has not been waited for yet, so its pid has not been reused.
                 let _ = pid.map(|pid| kill_process_group(pid, Signal::KILL));
             }
             return None;
@@ -91,7 +91,7 @@ impl Commands {
         Some((running.number, done))
     }
 
-    /// Waits for the command that runs, for as long as it may take.
+    /// Waits for the running command, within its time limit.
     pub(in super::super) fn end(&mut self) -> Option<(u64, Done)> {
         while self.running.is_some() {
             if let Some(done) = self.look() {
@@ -107,7 +107,7 @@ fn exit_status(status: ExitStatus) -> Option<i32> {
     status.code().or_else(|| status.signal().map(|number| 128 + number))
 }
 
-/// Its output goes to our standard error: standard output is the traced program's.
+/// Its output goes to this process's standard error, because standard output is the traced program's.
 fn spawn(words: &[String], environment: &[(&str, OsString)]) -> io::Result<Child> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let output = io::stderr().as_fd().try_clone_to_owned()?;
@@ -132,7 +132,7 @@ mod tests {
     fn one_runs_at_a_time_and_its_status_is_told() {
         let mut commands = Commands::new(Duration::from_secs(600));
         assert_eq!(run(&mut commands, "test $WHY = x && exit 3").outcome, Outcome::Running);
-        // Whether it has ended already or not: nobody has looked.
+        // Ended or not: its end has not been checked yet.
         assert_eq!(run(&mut commands, "exit 4").outcome, Outcome::Skipped);
         let (number, done) = commands.end().unwrap();
         assert_eq!((number, done.outcome, done.exit_status), (7, Outcome::Done, Some(3)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of the recorder's own: a mark stands where a condition fired.
+//! Events of the recorder itself: a mark at each firing of a condition.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,9 +9,9 @@ use crate::source::{Sink, Source, SourceReport, StreamPlan, register};
 
 /// Name of the stream of marks.
 pub(in super::super) const MARKS: &str = "marks";
-/// Nobody waits for them: whoever adds one drains.
+/// They need no polling: adding a mark drains the queue.
 const PERIOD: Duration = Duration::from_secs(3600);
-/// Longest text of a condition in a mark.
+/// Maximum length of a condition's text in a mark.
 const TEXT_MAX: usize = 1024;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ struct Mark {
     condition: String,
 }
 
-/// Marks that wait to be written.
+/// Marks waiting to be written.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct MarkQueue(Arc<Mutex<Vec<Mark>>>);
 
@@ -89,7 +89,7 @@ impl Source for MarkSource {
         0.0
     }
 
-    /// A mark says why there is nothing: it is written all the same.
+    /// Marks are recorded even then, as they may explain the gap.
     fn pause(&mut self, _: bool) {}
 
     fn finish(&mut self, sink: &mut dyn Sink) -> SourceReport {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Conditions while a session runs, and what is done when they fire.
+//! Conditions during a session, and their actions.
 //!
 //! ```text
-//! packets ─▶ Watch       every flush: what fired? ─▶ marks, commands, start, stop, flush
+//! packets ─▶ Watch       every flush: firings ─▶ marks, commands, start, stop, flush
 //!                                                └─▶ Keeper: windows
 //! ```
 //!
-//! When something fires, and at which moment, does not depend on when it was looked at. What is
-//! done is done when it is seen: at the next flush that is behind it by [`Lag`].
+//! What fires, and at which time, does not depend on the time of evaluation. Actions are
+//! executed after evaluation: at the next flush that is later than the firing by [`Lag`].
 
 mod commands;
 mod marks;
@@ -25,14 +25,14 @@ use crate::pattern::Patterns;
 use crate::report::{Done, Fired, KeptReason, NotJudged, Outcome, TriggerRule, Triggers};
 use crate::source::Thread;
 
-/// How much later than its time a record may be in its ring: what is not there by then is late.
+/// Maximum delay of a record in its ring after its time; later ones count as late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lag {
-    /// Rings of processors alone: clock and record are one restartable sequence, so what is older than
-    /// the look is there. Counters of two processors may differ: by less than 1 ms.
+    /// Per-CPU rings only: clock and record are one restartable sequence, so older records
+    /// are present when a ring is read. Counters of two CPUs may differ by less than 1 ms.
     Processors,
-    /// Also rings of threads, which may be preempted between the two, or sources, which are read
-    /// each 100 ms.
+    /// Also per-thread rings, whose threads may be preempted between the two, or sources, which are read
+    /// every 100 ms.
     Others,
 }
 
@@ -45,31 +45,31 @@ impl Lag {
     }
 }
 
-/// Names that no schema has are told when programs had this time to register theirs.
+/// Unknown names are reported after this time, in which programs can register their schemas.
 const NAMES_NS: u64 = 2_000_000_000;
-/// Most firings in the report.
+/// Maximum number of firings in the report.
 const LIST_MAX: usize = 10_000;
 
-/// What fired until a moment.
+/// Result of an evaluation.
 pub(super) struct Judged {
-    /// Everything before it was judged.
+    /// Everything before it has been evaluated.
     pub(super) watermark: u64,
     pub(super) firings: Vec<(Firing, KeptReason)>,
     pub(super) ends: Vec<SpanEnd>,
-    /// Names that no schema has, where it is time to tell them.
+    /// Names that no schema contains, when it is time to report them.
     pub(super) unknown: Option<Vec<String>>,
 }
 
-/// See the module's description.
+/// The conditions and actions of a session.
 pub(super) struct Rules {
     rules: Vec<Rule>,
     watch: Watch,
     lost: u64,
-    /// Clock at the last look.
+    /// Clock at the last evaluation.
     looked: u64,
     /// By [`Lag`].
     lags: [u64; 2],
-    /// When to tell names that no schema has; `None` when that was done.
+    /// When to report unknown names; `None` after that.
     names_due: Option<u64>,
     observer: Option<KeepObserver>,
     pub(super) report: Triggers,
@@ -99,7 +99,7 @@ impl Rules {
         }
     }
 
-    /// Tells somebody from here on.
+    /// Sets the receiver of notices from now on.
     pub(super) fn observe(&mut self, observer: KeepObserver) {
         self.observer = Some(observer);
     }
@@ -110,9 +110,9 @@ impl Rules {
         }
     }
 
-    /// Takes a packet that was sealed.
+    /// Processes a sealed packet.
     pub(super) fn take(&mut self, classes: &ClassTable, name: &str, packet: &[u8]) {
-        // Marks are made of what fired: they do not fire again.
+        // Marks result from firings: they must not fire again.
         if name == MARKS {
             return;
         }
@@ -123,18 +123,18 @@ impl Rules {
         self.watch.packet(classes, place, records, slack);
     }
 
-    /// Notes who is there, for events that are missed only then.
+    /// Updates the presence of programs, for missing events.
     pub(super) fn expect(&mut self, now: u64, is_present: &dyn Fn(&EventName) -> bool) {
         self.watch.expect(now, is_present);
     }
 
-    /// The name that each thread had at a moment.
+    /// The name that each thread had at a time.
     pub(super) fn names_at(&self, moment: u64) -> Vec<(Thread, String)> {
         self.watch.names_at(moment)
     }
 
-    /// Judges what happened. Context: all rings were read after `now`, `lag` behind it; at the last
-    /// look, without one, all that was written.
+    /// Evaluates up to `lag` before `now`. Context: all rings were read after `now`; without a lag, at the
+    /// end, all written records were read.
     pub(super) fn judge(
         &mut self,
         main: &mut Recording,
@@ -179,7 +179,7 @@ impl Rules {
         Judged { watermark, firings, ends, unknown }
     }
 
-    /// Says what cannot fire as it is written. While programs may still register schemas it is
+    /// Reports conditions that cannot fire as written. While programs may still register schemas it is
     /// only a warning.
     fn tell_unknown_names(&mut self, main: &mut Recording, is_last: bool) -> Vec<String> {
         self.names_due = None;
@@ -194,26 +194,26 @@ impl Rules {
         unknown
     }
 
-    /// What is to be done for a firing.
+    /// Actions of a firing.
     pub(super) fn actions(&self, firing: &Firing) -> Vec<Action> {
         self.rules.get(firing.condition).map_or(Vec::new(), |rule| rule.actions.clone())
     }
 
-    /// Whether a firing keeps a window.
+    /// Whether a firing saves a window.
     pub(super) fn snaps(&self, firing: &Firing) -> bool {
         let rule = self.rules.get(firing.condition);
         let is_snapshot = |action: &Action| matches!(action, Action::Snapshot(_));
         rule.is_some_and(|rule| rule.actions.iter().any(is_snapshot))
     }
 
-    /// Conditions that keep windows.
+    /// Conditions that save windows.
     pub(super) fn snapping(&self) -> impl Iterator<Item = &Condition> {
         let is_snapshot = |action: &Action| matches!(action, Action::Snapshot(_));
         let rules = self.rules.iter().filter(move |rule| rule.actions.iter().any(is_snapshot));
         rules.map(|rule| &rule.condition)
     }
 
-    /// Notes what was done.
+    /// Stores the result of an action.
     pub(super) fn note(&mut self, number: u64, done: Done) {
         self.report.commands_skipped += u64::from(done.outcome == Outcome::Skipped);
         let mut all = self.report.firings.iter_mut().rev();
@@ -229,19 +229,19 @@ impl Rules {
         }
     }
 
-    /// Whether a condition looks at one of their events.
+    /// Whether a condition uses one of their events.
     pub(super) fn looks_into(&self, registered: &[RegisteredSchema]) -> bool {
         registered.iter().any(|entry| {
             entry.schema.events.iter().any(|event| self.watch.looks_at(&entry.schema, event))
         })
     }
 
-    /// Clock when it began.
+    /// Clock at the start.
     pub(super) fn start(&self) -> u64 {
         self.watch.start()
     }
 
-    /// The events that conditions look at, of schemas that are known.
+    /// The events used by conditions, of known schemas.
     pub(super) fn patterns(&self, registered: &[RegisteredSchema]) -> Patterns {
         let events = registered
             .iter()
@@ -254,7 +254,7 @@ impl Rules {
     }
 }
 
-/// The events that conditions name, whatever schemas there will be.
+/// The events named in conditions, independent of schemas.
 pub(super) fn patterns(rules: &[Rule]) -> Patterns {
     let names = rules.iter().flat_map(|rule| rule.condition.event_names());
     let names = names.map(|name| match &name.subsystem {
@@ -262,11 +262,11 @@ pub(super) fn patterns(rules: &[Rule]) -> Patterns {
         None => format!("*:{name}"),
     });
     let list: Vec<String> = names.collect();
-    // What is no pattern is no name of an event either.
+    // An invalid pattern cannot be the name of an event.
     Patterns::parse(&list.join(",")).unwrap_or_default()
 }
 
-/// What is joined by `or` in a condition, each.
+/// The operands of `or` in a condition.
 pub(super) fn texts(condition: &Condition) -> Vec<String> {
     condition.alternatives.iter().map(|(text, _)| text.clone()).collect()
 }
@@ -281,7 +281,7 @@ fn not_judged(limits: &Limits) -> NotJudged {
     }
 }
 
-/// An action that was done at once.
+/// An action that was executed at once.
 pub(super) fn done(action: &Action, begun_ns: i64) -> Done {
     Done {
         action: action.to_string(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A line: a serial device, or a socket that is connected to one.
+//! A line: a serial device, or a socket connected to one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -18,17 +18,17 @@ use rustix::termios::{ControlModes, OptionalActions, Termios, isatty, tcgetattr,
 
 use crate::error::Error;
 
-/// Longest time until a connection is there.
+/// Timeout for connecting.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// Where a line is.
+/// Address of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SerialFrom {
-    /// A serial device, or another file that bytes come out of.
+    /// A serial device, or another file that can be read.
     Device(PathBuf),
-    /// `HOST:PORT`, as QEMU's `-serial tcp:…,server` and `ser2net` have it.
+    /// `HOST:PORT`, as for QEMU's `-serial tcp:…,server` and `ser2net`.
     Tcp(String),
-    /// A socket of this machine.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -55,14 +55,14 @@ impl fmt::Display for SerialFrom {
     }
 }
 
-/// What a read brought.
+/// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
-    /// So many bytes.
+    /// Number of bytes read.
     Bytes(usize),
-    /// Nothing yet.
+    /// No bytes yet.
     Nothing,
-    /// The other end is gone.
+    /// The other end has closed the line.
     Ended,
 }
 
@@ -70,16 +70,17 @@ pub(super) enum Read {
 #[derive(Debug)]
 pub(super) struct Line {
     fd: OwnedFd,
-    /// How the device was set before.
+    /// Previous settings of the device.
     before: Option<Termios>,
-    /// It may be there again later: no plain file.
+    /// It may become available again: not a plain file.
     may_return: bool,
 }
 
 impl Line {
-    /// Opens a line. A serial device is set to raw bytes without flow control, and given back as it was.
+    /// Opens a line. A serial device is set to raw bytes without flow control; its settings are restored
+    /// later.
     ///
-    /// Errors: what the system says.
+    /// Errors: those of the operating system.
     pub(super) fn open(from: &SerialFrom, baud: u32) -> Result<Line, Error> {
         let error = |cause| Error::Line { place: from.to_string(), cause };
         let socket = |fd: OwnedFd| Line { fd, before: None, may_return: true };
@@ -87,7 +88,7 @@ impl Line {
             SerialFrom::Tcp(name) => Ok(socket(connect(name).map_err(error)?.into())),
             SerialFrom::Unix(path) => Ok(socket(UnixStream::connect(path).map_err(error)?.into())),
             SerialFrom::Device(path) => {
-                // Read only: nothing is ever sent. Without NONBLOCK a modem line would be waited for.
+                // Read only: nothing is ever sent. Without NONBLOCK, opening would wait for a modem line.
                 let device = OpenOptions::new()
                     .read(true)
                     .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
@@ -105,7 +106,7 @@ impl Line {
         }
     }
 
-    /// Whether a line that has ended may come back.
+    /// Whether a line that has ended may become available again.
     pub(super) fn may_return(&self) -> bool {
         self.may_return
     }
@@ -117,7 +118,7 @@ impl Line {
             tv_nsec: i64::from(time.subsec_nanos()),
         };
         let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
-        // A signal ends the wait early, which is as good.
+        // A signal ends the wait early, which is harmless.
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) | Err(Errno::INTR) => return Read::Nothing,
             Ok(_) => {}
@@ -127,7 +128,7 @@ impl Line {
             Ok(0) => Read::Ended,
             Ok(count) => Read::Bytes(count),
             Err(Errno::INTR | Errno::AGAIN) => Read::Nothing,
-            // A device that was unplugged, a connection that was reset.
+            // A device was unplugged, or a connection was reset.
             Err(_) => Read::Ended,
         }
     }
@@ -136,7 +137,7 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // A device that is gone needs nothing.
+            // A removed device needs no restoring.
             let _ = tcsetattr(&self.fd, OptionalActions::Now, before);
         }
     }
@@ -153,7 +154,8 @@ fn connect(name: &str) -> std::io::Result<TcpStream> {
     Err(last)
 }
 
-/// Raw bytes at this speed, without flow control or modem lines [termios(3)]; how it was before.
+/// Sets raw bytes at this speed, without flow control or modem lines [termios(3)]; returns the previous
+/// settings.
 fn set_raw(fd: impl AsFd, baud: u32) -> rustix::io::Result<Termios> {
     let before = tcgetattr(&fd)?;
     let mut raw = before.clone();

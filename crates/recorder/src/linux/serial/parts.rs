@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording for each run of a program that sends over a line: the clock of each begins anew, and it may
-//! have other schemas.
+//! A recording for each run of a program that sends over a line: the clock of each run restarts, and its
+//! schemas may differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,20 +22,20 @@ use crate::report::Origin;
 use crate::serial::{Consumer, Hello, RunEnd};
 use crate::small::schemas_of;
 
-/// Most runs that are recorded: a program that fails at its start over and over does not fill the disk with
-/// directories.
+/// Maximum number of recorded runs, so that a program that repeatedly fails at its start does not fill the
+/// disk with directories.
 const PARTS_MAX: u64 = 100;
-/// Numbers behind the names of directories that are tried.
+/// Maximum number appended to the names of directories.
 const NUMBER_MAX: u64 = 10_000;
-/// Most problems that are kept.
+/// Maximum number of problems kept.
 const PROBLEMS_MAX: usize = 100;
 
-/// When bytes came.
+/// Arrival time of bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
-    /// UTC, nanoseconds since 1970, when they had been read.
+    /// UTC after they were read, nanoseconds since 1970.
     pub(super) realtime_ns: i64,
-    /// They were not there so long before.
+    /// They arrived at most this long before.
     pub(super) window_ns: u64,
 }
 
@@ -46,7 +46,7 @@ struct Part {
     order: u64,
 }
 
-/// See the module's description.
+/// The runs of a line.
 pub(super) struct Parts<'a> {
     output: PathBuf,
     ctf_version: CtfVersion,
@@ -54,18 +54,18 @@ pub(super) struct Parts<'a> {
     texts: &'a TextFiles,
     place: &'a str,
     max_disk_bytes: Option<u64>,
-    /// When the bytes came that are taken now; `None`: long ago.
+    /// Arrival time of the bytes being processed; `None`: long ago.
     pub(super) arrived: Option<Arrival>,
-    /// When runs introduced themselves.
+    /// Arrival times of the introductions of runs.
     introduced: BTreeMap<u64, Option<Arrival>>,
-    /// Made before anything comes.
+    /// Created before anything arrives.
     first: Option<Output>,
     open: BTreeMap<u64, Part>,
-    /// Runs that are not recorded, which was said.
+    /// Runs that are not recorded, as already reported.
     refused: BTreeSet<u64>,
     done: Vec<(u64, SerialPart)>,
     count: u64,
-    /// Behind the name of the newest directory.
+    /// Number appended to the name of the newest directory.
     number: u64,
     done_events: u64,
     /// Why the first run is not recorded.
@@ -102,16 +102,16 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Makes the directory of the first run.
+    /// Creates the directory of the first run.
     ///
-    /// Errors: it is there already, or cannot be made.
+    /// Errors: it already exists, or cannot be created.
     pub(super) fn make_first(&mut self, max_disk_bytes: Option<u64>) -> Result<(), Error> {
         self.max_disk_bytes = max_disk_bytes;
         self.first = Some(Output::create(&self.output, max_disk_bytes)?);
         Ok(())
     }
 
-    /// Whether to go on makes no sense: of the first run nothing can be named, or the disk is full.
+    /// Whether to stop: no event of the first run can be named, or the disk is full.
     pub(super) fn is_over(&self) -> bool {
         (self.count == 0 && self.failed.is_some())
             || self.open.values().any(|part| part.recording.output_ended)
@@ -122,12 +122,12 @@ impl<'a> Parts<'a> {
         self.done_events + self.open.values().map(|part| part.small.events()).sum::<u64>()
     }
 
-    /// Runs that have begun.
+    /// Runs started.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Notes what went wrong, for the report of a run if there is one.
+    /// Adds a problem to the report of a run, if there is one.
     pub(super) fn problem(&mut self, text: String) {
         match self.open.values_mut().next_back() {
             Some(part) => part.recording.problem(text),
@@ -136,13 +136,13 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The recordings, and what is in none of their reports.
+    /// Returns the recordings, and the problems that are in none of their reports.
     ///
-    /// Errors: nothing of the first run could be named, or nothing came that is recorded.
+    /// Errors: no event of the first run could be named, or nothing recordable arrived.
     pub(super) fn end(mut self) -> Result<(Vec<SerialPart>, Vec<String>), Error> {
         if self.count == 0 {
             if let Some(first) = self.first.take() {
-                // Nothing that looks like a recording stays behind.
+                // Leaves nothing that looks like a recording.
                 let root = first.root().to_owned();
                 drop(first);
                 let _ = std::fs::remove_dir_all(root);
@@ -161,7 +161,7 @@ impl<'a> Parts<'a> {
         Ok((self.done.into_iter().map(|(_, part)| part).collect(), self.problems))
     }
 
-    /// Schemas that can be named without what comes over the line.
+    /// Number of schemas whose texts are known without the line.
     fn known_schemas(&self, schemas: &[SmallSchema]) -> usize {
         let images = images(self.texts);
         schemas_of(schemas, &images, &self.texts.schemas, compile).0.len()
@@ -175,7 +175,7 @@ impl<'a> Parts<'a> {
                 let mut name = self.output.clone().into_os_string();
                 name.push(format!("-{}", self.number));
                 match Output::create(Path::new(&name), self.max_disk_bytes) {
-                    // Of an earlier recording: the next one.
+                    // It belongs to an earlier recording: try the next one.
                     Err(Error::OutputExists(_)) if self.number < NUMBER_MAX => {}
                     made => break made,
                 }
@@ -183,7 +183,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Begins the recording of a run, of whose schemas these texts came over the line.
+    /// Starts the recording of a run; `texts` are schema texts that arrived over the line.
     fn begin_part(&mut self, run: u64, hello: &Hello, texts: &[&[u8]]) -> Result<(), Error> {
         let mut known = self.texts.schemas.clone();
         known.extend(texts.iter().filter_map(|text| {
@@ -192,7 +192,7 @@ impl<'a> Parts<'a> {
         }));
         let images = images(self.texts);
         let place = Path::new(self.place);
-        // Before a directory is made: what cannot be named has none.
+        // Before a directory is created: a run without known schemas gets none.
         let (registered, problems) = schemas_of(&hello.schemas, &images, &known, compile);
         if registered.is_empty() && !hello.schemas.is_empty() {
             let reason = problems.into_iter().next().unwrap_or_default();
@@ -224,7 +224,7 @@ fn compile(text: &[u8]) -> Option<(Arc<lateralis_pleco::Schema>, u64)> {
     Some((Arc::new(schema), hash))
 }
 
-/// Nanoseconds in ticks of a clock; one that does not know its frequency counts nanoseconds.
+/// Converts nanoseconds to ticks of a clock; without a known frequency its unit is the nanosecond.
 fn ticks(ns: u64, hz: u64) -> u64 {
     let hz = if hz == 0 { 1_000_000_000 } else { hz };
     u64::try_from(u128::from(ns) * u128::from(hz) / 1_000_000_000).unwrap_or(u64::MAX)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The areas of a session: found, drained, and let go when their processes are gone.
+//! The areas of a session: discovery, draining, and release when their processes have ended.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,18 +20,18 @@ use super::{Recorded, Session};
 use crate::classes::RegisteredSchema;
 use crate::error::Error;
 
-/// Time that writers get to end records they are inside of, after events were disabled.
+/// Time for writers to finish records in progress, after events were disabled.
 const GRACE: Duration = Duration::from_millis(2);
-/// An area whose known processes are all gone is kept this long, unless the kernel says that nobody
-/// has it: one may have been forked that has not registered yet, or be about to join.
+/// An area whose known processes have all ended is kept this long, unless the kernel reports no
+/// user: a forked process may not have registered yet, or may be about to join.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// Programs of a command that begin with more memory than those after them: a command is one program that
+/// Number of programs of a command that start with more memory than later ones: a command is one program that
 /// computes, or a script that starts one.
 const FIRST_PROGRAMS: usize = 3;
 
 impl Session {
-    /// Begins to record an area that was opened at a path.
+    /// Starts recording an area that was opened at a path.
     pub(super) fn take(
         &mut self,
         path: &Path,
@@ -54,7 +54,7 @@ impl Session {
             self.decline(path, launched, &area.mapping);
             return Ok(false);
         };
-        // The program made its rings and enabled its events as it was asked to.
+        // The program created its rings and enabled its events as requested.
         let is_ready = launched && found.rings_ready == abi::RINGS_READY;
         let OpenArea { file, mapping, .. } = area;
         if is_ready && wanted.wish.mode == RingMode::Discard {
@@ -75,7 +75,7 @@ impl Session {
         }
         area.choose(&mut self.recording, &wanted);
         let trigger = self.options.trigger.clone().map(AreaTrigger::new);
-        // A program that is starting may register its schemas later.
+        // A starting program may register its schemas later.
         if let (false, Some(trigger)) = (launched, &trigger)
             && let Err(error) = trigger.check(&area.registered)
         {
@@ -95,7 +95,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Looks for areas of this session, and of children of attached programs.
+    /// Searches for areas of this session, and of children of attached programs.
     pub(super) fn discover(&mut self) {
         for path in area_files(&self.area_dir) {
             if self.paths_seen.contains(&path) {
@@ -123,7 +123,7 @@ impl Session {
             }
             match self.take(&path, area, launched) {
                 Ok(_) => self.programs_found += usize::from(launched),
-                // Somebody else is making the rings: wait for them, but not for ever.
+                // Another process is creating the rings: wait for it, but not forever.
                 Err(Error::Rings { cause: lateralis_ring::GeometryError::NotReady, .. })
                     if *self.retries.entry(path.clone()).and_modify(|n| *n += 1).or_insert(0)
                         < 100 => {}
@@ -136,8 +136,8 @@ impl Session {
         }
     }
 
-    /// Whether an area is of a child of an attached program: one that inherited a request that its
-    /// program had been started with, or one of which /proc says so.
+    /// Whether an area belongs to a child of an attached program: it inherited the request that the
+    /// attached program was started with, or /proc shows the descent.
     fn is_of_attached(&self, area: &OpenArea) -> bool {
         let session = area.header.session;
         let descends = |process: VerifiedProcess| {
@@ -153,7 +153,7 @@ impl Session {
             if let Some(trigger) = &mut recorded.trigger {
                 trigger.keep(&mut self.recording, &mut recorded.area, &recorded.wanted.enable);
             }
-            // A flight recorder's rings are read when the flight is over.
+            // A flight recorder's rings are read when it is stopped.
             if recorded.wanted.wish.mode == RingMode::Overwrite {
                 continue;
             }
@@ -174,14 +174,14 @@ impl Session {
         drained
     }
 
-    /// Finishes areas whose processes are all gone, and removes their files.
+    /// Finishes areas whose processes have all ended, and removes their files.
     pub(super) fn reap_areas(&mut self) {
         let now = Instant::now();
         let mut index = 0;
         while index < self.areas.len() {
             let recorded = &mut self.areas[index];
             recorded.area.refresh_processes();
-            // The command's next program will come into the area that they share.
+            // The command's next program will join the area that they share.
             let awaited = !self.command_ended && Some(&recorded.area.path) == self.shared.as_ref();
             let users = if awaited { Users::Others } else { recorded.area.users() };
             if users == Users::Others {
@@ -202,7 +202,8 @@ impl Session {
 
     pub(super) fn finish_area(&mut self, mut recorded: Recorded, ended: bool) {
         if ended && !recorded.unlinked && Some(&recorded.area.path) == self.shared.as_ref() {
-            // From here on a program makes a new one. Who came into this one just before is seen.
+            // From now on a program creates a new one. A process that joined this one just before is
+            // detected.
             if !self.recording.output_ended {
                 let _ = std::fs::remove_file(&recorded.area.path);
                 self.paths_seen.remove(&recorded.area.path);
@@ -224,7 +225,7 @@ impl Session {
         recorded.area.drain_to_the_end(&mut self.recording);
         self.note_filters(&mut recorded);
         if ended {
-            // Nobody can write into it any more, and everything in it is in the files.
+            // It cannot be written any more, and all of its content is in the files.
             if !self.recording.output_ended && !recorded.unlinked {
                 let _ = std::fs::remove_file(&recorded.area.path);
             }
@@ -232,8 +233,8 @@ impl Session {
             let view = recorded.area.mapping.view();
             let _ = view.store_u64(header::SESSION, 0);
             let _ = view.store_u32(header::RECORDER_PID, 0);
-            // It was made for this recording, and what it holds is in the files: its memory goes with
-            // the programs that have it. One that was there before can be attached to again.
+            // It was created for this recording, and its content is in the files: its memory is released with
+            // the programs that have it. An area that existed before can be attached to again.
             if recorded.launched && !self.recording.output_ended && !recorded.unlinked {
                 let _ = std::fs::remove_file(&recorded.area.path);
             }
@@ -248,7 +249,7 @@ impl Session {
         recorded.area.finish(&mut self.recording);
     }
 
-    /// Notes when a trigger started and stopped an area.
+    /// Stores when a trigger started and stopped an area.
     fn note_trigger(&mut self, recorded: &Recorded) {
         let Some(trigger) = &recorded.trigger else { return };
         self.trigger_was_set |= trigger.is_installed();
@@ -257,7 +258,7 @@ impl Session {
         }
     }
 
-    /// Says which event of a trigger no program had.
+    /// Reports the event of a trigger that no program had.
     pub(super) fn report_unused_trigger(&mut self) {
         let Some(options) = self.options.trigger.as_ref().filter(|_| !self.trigger_was_set) else {
             return;
@@ -271,7 +272,7 @@ impl Session {
         }
     }
 
-    /// Finishes the areas whose processes have ended, without lingering.
+    /// Finishes the areas whose processes have ended, without delay.
     pub(super) fn reap_now(&mut self) {
         let mut left = Vec::new();
         for mut recorded in std::mem::take(&mut self.areas) {
@@ -285,11 +286,11 @@ impl Session {
         self.areas.extend(left);
     }
 
-    /// Makes areas for the programs that may start next, if many do.
+    /// Creates areas for the programs that may start next, if many do.
     pub(super) fn tend_prepared(&mut self) {
         let found = std::mem::take(&mut self.programs_found);
         let tended = self.prepared.as_mut().map(|prepared| prepared.tend(found));
-        // Programs make their own then, which only takes longer.
+        // Programs then create their own, which only takes longer.
         if let Some(Err(_)) = tended {
             self.prepared = None;
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session that keeps windows, or makes chunks, does besides after each flush.
+//! Steps after each flush of a session that saves windows, or makes chunks.
 
 use super::super::keep::{KeepObserver, StepFacts, Traced};
 use super::{Recorded, Session};
 
-/// What is traced now.
+/// The currently traced programs.
 fn traced(areas: &[Recorded]) -> Traced {
     let mut traced = Traced::default();
     areas.iter().for_each(|one| traced.add(&one.area));
@@ -12,8 +12,8 @@ fn traced(areas: &[Recorded]) -> Traced {
 }
 
 impl Session {
-    /// Tells `observer` of conditions that fired, of windows that were kept, and of conditions that
-    /// cannot fire. Context: a session with [`RecordOptions::rules`], before it runs.
+    /// Reports firings, saved windows, and conditions that
+    /// cannot fire to `observer`. Context: a session with [`RecordOptions::rules`], before it runs.
     ///
     /// [`RecordOptions::rules`]: crate::RecordOptions::rules
     pub fn on_keep(&mut self, observer: KeepObserver) {
@@ -22,7 +22,7 @@ impl Session {
         }
     }
 
-    /// Judges what all rings held at clock `now`; ends a chunk that is long enough.
+    /// Evaluates the content of all rings at clock `now`; ends a chunk that has reached its limit.
     pub(super) fn keep(&mut self, now: u64, is_last: bool) {
         let judged = self.judge(now, is_last);
         let traced_now = || traced(&self.areas);
@@ -41,7 +41,7 @@ impl Session {
         self.recording.keeper = Some(keeper).filter(|_| !is_last);
     }
 
-    /// Remembers an area that goes, and its processes.
+    /// Remembers a removed area and its processes.
     pub(super) fn keep_gone(&mut self, recorded: &Recorded) {
         if let Some(keeper) = &mut self.recording.keeper {
             keeper.gone(&recorded.area);
@@ -51,7 +51,7 @@ impl Session {
         }
     }
 
-    /// Whether it is time to flush, so that the next chunk can begin.
+    /// Whether a flush is due so that the next chunk can begin.
     pub(super) fn chunk_is_full(&self) -> bool {
         self.recording.chunks.as_ref().is_some_and(|chunks| chunks.is_full())
     }

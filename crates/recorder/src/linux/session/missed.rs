@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs of a session that are not recorded, as far as a recorder can know: their area cannot be
-//! read or has no rings, or they should have made one and did not.
+//! Programs of a session that are not recorded, as far as a recorder can know: their area is
+//! unreadable or has no rings, or they should have created one and did not.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -13,57 +13,57 @@ use super::Session;
 use crate::error::Error;
 use crate::report::{NotRecorded, NotRecordedReason};
 
-/// Most area files that are remembered because they cannot be read.
+/// Maximum number of unreadable area files kept.
 const UNREADABLE_MAX: usize = 100;
 
-/// See the module's description.
+/// The programs that are not recorded.
 #[derive(Default)]
 pub(super) struct Missed {
-    /// Area files that were there before the session.
+    /// Area files that existed before the session.
     before: HashSet<PathBuf>,
-    /// Area files of the session that cannot be read.
+    /// Unreadable area files of the session.
     unreadable: BTreeMap<PathBuf, NotRecorded>,
     /// The launched process, if the tracer was preloaded into it.
     preloaded: Option<u32>,
-    /// A program of the session has made an area.
+    /// A program of the session has created an area.
     has_registered: bool,
 }
 
 impl Missed {
-    /// Of a session that begins while these area files are there.
+    /// For a session that starts while these area files exist.
     pub(super) fn new(before: Vec<PathBuf>) -> Missed {
         Missed { before: before.into_iter().collect(), ..Missed::default() }
     }
 
-    /// Notes the process that was launched.
+    /// Sets the launched process.
     pub(super) fn launched(&mut self, pid: u32, is_preloaded: bool) {
         self.preloaded = is_preloaded.then_some(pid);
     }
 
-    /// Notes that a program of the session made an area.
+    /// A program of the session has created an area.
     pub(super) fn registered(&mut self) {
         self.has_registered = true;
     }
 
-    /// Notes that an area file can be read by now.
+    /// An area file has become readable.
     pub(super) fn is_readable(&mut self, path: &Path) {
         self.unreadable.remove(path);
     }
 }
 
-/// The process that an area file is named after.
+/// The process in the name of an area file.
 pub(super) fn pid_in_name(path: &Path) -> Option<u32> {
     path.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
-/// Path of the program of a process that runs, else its name, else that of its area.
+/// Path of the program of a running process, else its name, else that of its area.
 fn program_of(pid: Option<u32>, path: &Path) -> String {
     let exe = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok());
     let program = exe.as_deref().unwrap_or(path);
     program.to_string_lossy().into_owned()
 }
 
-/// Why, in one word and in a sentence with what to do.
+/// The reason, and a sentence with what to do.
 fn described(error: &Error) -> (NotRecordedReason, String) {
     let reason = match error {
         Error::Area { cause: AreaHeaderError::Version { .. }, .. } => {
@@ -79,9 +79,9 @@ fn described(error: &Error) -> (NotRecordedReason, String) {
 }
 
 impl Session {
-    /// Notes an area file that cannot be read, if it is of the session.
+    /// Adds an unreadable area file, if it belongs to the session.
     pub(super) fn note_unreadable(&mut self, path: PathBuf, error: Error) {
-        // One that cannot be opened is gone by now.
+        // One that cannot be opened has been removed.
         if !matches!(error, Error::Area { .. }) || self.missed.before.contains(&path) {
             return;
         }
@@ -99,8 +99,8 @@ impl Session {
         self.missed.unreadable.insert(path, NotRecorded { program, pid, reason, detail, count: 1 });
     }
 
-    /// Whether a process belongs to the session, as far as /proc still says so. Of one that is gone
-    /// by now a session with a command takes what appeared since.
+    /// Whether a process belongs to the session, as far as /proc still shows it. If the process has ended,
+    /// a session with a command counts the files that appeared since its start.
     fn is_of_session(&self, pid: Option<u32>) -> bool {
         let environment = pid.and_then(|pid| fs::read(format!("/proc/{pid}/environ")).ok());
         match environment.filter(|text| !text.is_empty()) {
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// Notes a program whose area cannot be recorded.
+    /// Adds a program whose area cannot be recorded.
     pub(super) fn note_refused(&mut self, found: &AreaHeader, error: &Error) {
         let (reason, detail) = described(error);
         let program = String::from_utf8_lossy(&found.exe).into_owned();
@@ -128,7 +128,7 @@ impl Session {
         self.recording.not_recorded(NotRecorded { program, pid, reason, detail, count: 1 });
     }
 
-    /// Notes which programs were not recorded. Context: all areas are finished.
+    /// Reports the programs that were not recorded. Context: all areas are finished.
     pub(super) fn report_missed(&mut self) {
         let (programs, unknown) = self.unrecorded.end();
         programs.into_iter().for_each(|program| self.recording.not_recorded(program));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session does because somebody asks: tell how it goes, flush, stop, go on.
+//! Requests to a session: report the state, flush, stop, continue.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Writes all that the rings hold, those of areas not seen before included.
+    /// Writes the content of all rings, including those of areas not seen before.
     pub(super) fn flush(&mut self) -> Drained {
         let began_ns = clocks::utc_ns();
         let began = Instant::now();
@@ -56,7 +56,7 @@ impl Session {
         drained
     }
 
-    /// What flushing costs is told: it takes time from the recorder, not from the programs.
+    /// Counts the cost of flushing, which takes time of the recorder, not of the programs.
     fn count_flush(&mut self, took: Duration, events: u64) {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let period_ns = ns(self.options.flush_period);
@@ -82,7 +82,7 @@ impl Session {
             let answer = match request {
                 Request::Status => Ok(()),
                 Request::Flush => {
-                    // Answered when it is done: whoever asks reads the files then.
+                    // Responds after the flush, because the client then reads the files.
                     self.flush();
                     Ok(())
                 }
@@ -126,7 +126,7 @@ impl Session {
         self.recording.write_progress_report()
     }
 
-    /// Sends the command what arrived here for it.
+    /// Forwards signals received for the command.
     pub(super) fn pass_on_signals(&mut self) {
         if let Some(child) = &mut self.child {
             send_signals(self.forwarding.as_mut(), child);
@@ -134,7 +134,7 @@ impl Session {
     }
 }
 
-/// Context: the child has not been waited for, so that its number is still its own.
+/// Context: the child has not been waited for, so its pid has not been reused.
 pub(super) fn send_signals(forwarding: Option<&mut Forwarding>, child: &mut Child) {
     let Some(forwarding) = forwarding else { return };
     let Ok(pid) = libc::pid_t::try_from(child.id()) else { return };

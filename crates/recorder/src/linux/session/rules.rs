@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session does when a condition fires.
+//! Actions of a session when a condition fires.
 
 use std::ffi::OsString;
 
@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::options::{Progress, RecordOptions};
 use crate::report::{Done, KeptReason, Outcome, UnrecordedCause};
 
-/// Gets ready what conditions need. Context: the recording has its clock.
+/// Sets up conditions. Context: the recording has its clock.
 pub(super) fn begin(
     recording: &mut Recording,
     options: &RecordOptions,
@@ -45,11 +45,11 @@ pub(super) fn begin(
 }
 
 impl Session {
-    /// Judges what all rings held at clock `now`, and acts. `None` without conditions.
+    /// Evaluates the content of all rings at clock `now`, and executes actions. `None` without conditions.
     pub(super) fn judge(&mut self, now: u64, is_last: bool) -> Option<Judged> {
         let lost = self.progress(&Progress::default()).lost;
         let mut rules = self.recording.rules.take()?;
-        // At the last look everybody is gone, or let go.
+        // At the end all programs have ended or were released.
         if !is_last {
             rules.expect(now, &|name| !self.paused && self.is_present(name));
         }
@@ -78,7 +78,7 @@ impl Session {
         }
     }
 
-    /// Whether a program that has the event runs, or a source that does.
+    /// Whether a program or source with the event is running.
     fn is_present(&self, name: &EventName) -> bool {
         let has = |registered: &[RegisteredSchema]| {
             registered.iter().any(|entry| {
@@ -106,7 +106,7 @@ impl Session {
                     }
                 }
                 Action::Stop => self.stop_recording(),
-                // By the keeper, from what fired.
+                // Executed by the keeper, from the firings.
                 Action::Snapshot(_) => {}
                 Action::Flush => {
                     self.flush();
@@ -132,7 +132,7 @@ impl Session {
         }
     }
 
-    /// What a command is told.
+    /// Environment of a command.
     fn environment(&self, reason: &KeptReason) -> [(&'static str, OsString); 5] {
         let text = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
         [
@@ -144,7 +144,7 @@ impl Session {
         ]
     }
 
-    /// Notes a command that has ended.
+    /// Stores the result of a command that has ended.
     fn note_command(&mut self) {
         if let Some((number, done)) = self.commands.look() {
             self.note(number, done);
@@ -158,7 +158,7 @@ impl Session {
         self.record_conditions_only();
     }
 
-    /// Records the events that conditions look at, and nothing else.
+    /// Records only the events used by conditions.
     pub(super) fn record_conditions_only(&mut self) {
         let Some(rules) = self.recording.rules.take() else { return };
         for recorded in &mut self.areas {
@@ -194,8 +194,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends what conditions began: waits for a command, writes the rest of the marks. Context:
-    /// everything was judged.
+    /// Ends the actions of conditions: waits for a command, writes the remaining marks. Context:
+    /// everything was evaluated.
     pub(super) fn end_rules(&mut self) {
         if let Some((number, done)) = self.commands.end() {
             self.note(number, done);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A session from its first look at the rings to its last.
+//! A session from the first draining of its rings to the last.
 
 use std::path::Path;
 use std::process::{Child, ExitStatus};
@@ -22,21 +22,21 @@ use crate::error::Error;
 use crate::options::Progress;
 use crate::report::UnrecordedCause;
 
-/// Time between two looks at which processes are left.
+/// Time between two checks for ended processes.
 const PROCESS_PERIOD: Duration = Duration::from_millis(20);
-/// Time between two looks at the directory without a notice that it changed.
+/// Time between two scans of the directory without a notice of a change.
 const SCAN_PERIOD: Duration = Duration::from_millis(100);
-/// A recording asks for such notices when it is this old: the kernel takes 10 ms to end them, in which the
-/// process does not end. Until then it looks often.
+/// Age at which a recording requests such notices: the kernel takes 10 ms to close them, which would delay
+/// the end of the process. Until then it scans often.
 const NOTICES_AFTER: Duration = Duration::from_millis(250);
 const FIRST_SCAN_PERIOD: Duration = Duration::from_millis(1);
-/// And until the command itself is found, which it is after some milliseconds.
+/// And until the command itself is found, after some milliseconds.
 const COMMAND_SCAN_PERIOD: Duration = Duration::from_micros(200);
 const COMMAND_SCANS: u32 = 100;
 
 impl Session {
-    /// Records until the command has ended, or for a running program until it ends or a signal
-    /// or the control socket says so; then writes the rest. `progress` is called every
+    /// Records until the command has ended, or, for a running program, until it ends or a signal
+    /// or a request ends the recording; then writes the rest. `progress` is called every
     /// [`RecordOptions::progress_period`].
     pub fn run(mut self, progress: &mut dyn FnMut(&Progress)) -> Result<Summary, Error> {
         if self.child.is_none() {
@@ -51,7 +51,7 @@ impl Session {
         let mut next_processes = Instant::now();
         let mut next_scan = Instant::now();
         let mut sleep = self.options.drain_period;
-        // What looks often stands in the kernel's events, and without a command nothing ends soon.
+        // Frequent scans appear in the kernel's events, and without a command there is no short recording.
         let looks_often = self.child.is_some() && self.sources.is_empty();
         let mut notices_at =
             Some(Instant::now() + if looks_often { NOTICES_AFTER } else { Duration::ZERO });
@@ -111,7 +111,7 @@ impl Session {
         self.end(progress, &last_progress)
     }
 
-    /// Waits until the command has ended. Signals still reach it.
+    /// Waits until the command has ended. Signals are still forwarded to it.
     fn wait_for(&mut self, child: &mut Child) -> Result<ExitStatus, Error> {
         let wait_error = |cause| Error::System { action: "wait for the command", cause };
         let timeout =
@@ -122,20 +122,20 @@ impl Session {
             }
             send_signals(self.forwarding.as_mut(), child);
             match &self.child_fd {
-                // A signal ends the wait early, which is as good.
+                // A signal ends the wait early, which is harmless.
                 Some(fd) => drop(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&timeout))),
                 None => std::thread::sleep(SIGNAL_PERIOD),
             }
         }
     }
 
-    /// As it was told, or as often as somebody who looks on wants it.
+    /// The configured period, or a shorter one requested by a live client.
     fn flush_period(&self) -> Duration {
         let wanted = self.recording.output.live().and_then(LiveServer::flush_period);
         wanted.map_or(self.options.flush_period, |wanted| wanted.min(self.options.flush_period))
     }
 
-    /// With nothing but sources to look at, their periods count: to wake up is an event itself.
+    /// Without rings, the periods of the sources apply, because a wakeup is itself an event.
     fn longest_wait(&self, rings: Duration) -> Duration {
         let sources = self.sources.iter().map(LiveSource::wait).min();
         match sources {
@@ -145,7 +145,7 @@ impl Session {
         }
     }
 
-    /// Sleeps until something happens or `time` is over; whether the directory changed.
+    /// Sleeps until an event or for `time`; returns whether the directory changed.
     fn wait(&mut self, time: Duration) -> bool {
         let mut fds = Vec::with_capacity(3);
         for fd in [&self.notices, &self.child_fd].into_iter().flatten() {
@@ -158,7 +158,7 @@ impl Session {
             tv_sec: time.as_secs() as i64,
             tv_nsec: i64::from(time.subsec_nanos()),
         };
-        // A signal ends the wait early, which is as good.
+        // A signal ends the wait early, which is harmless.
         let own = fds.len();
         // In overwrite mode sources are read at the end, and stay readable until then.
         let of_sources = self.sources.iter().filter(|_| self.options.mode != RingMode::Overwrite);
@@ -193,7 +193,7 @@ impl Session {
             return true;
         }
         if let Some(child) = &mut self.child {
-            // The first Ctrl-C is the program's own: the terminal sent it to both.
+            // The first Ctrl-C is for the program: the terminal sent it to both.
             let ended = !matches!(child.try_wait(), Ok(None));
             self.command_ended = ended;
             let left = self.options.follow && self.session_lives();
@@ -206,14 +206,14 @@ impl Session {
         interrupts > 0 || terminated || nothing_left
     }
 
-    /// Sources have no end of their own: without a program to wait for they go on until
-    /// somebody ends them.
+    /// Sources have no end of their own: without a program to wait for they continue until
+    /// the recording is ended from outside.
     fn sources_alone_are_over(&self) -> bool {
         let attached_live = self.attached.iter().any(ProcessTag::is_alive);
         self.sources.is_empty() || !self.attached.is_empty() && !attached_live
     }
 
-    /// Notes that programs go on without being recorded because nothing more can be written.
+    /// Reports that programs continue without being recorded because writing has ended.
     fn note_early_end(&mut self) {
         if !self.recording.output_ended {
             return;
@@ -229,17 +229,17 @@ impl Session {
         }
     }
 
-    /// Drains what is left, waits for the command, writes the final texts.
+    /// Drains the rest, waits for the command, writes the final texts.
     fn end(
         mut self,
         progress: &mut dyn FnMut(&Progress),
         last_progress: &Progress,
     ) -> Result<Summary, Error> {
-        // Who starts from here on is not asked any more. What was made in the last moment
-        // belongs to it: a program that shows its area later sees that the session is over.
+        // Programs that start from now on get no request. Areas created in the last moment
+        // belong to them: a program that publishes its area later sees that the session has ended.
         let watched = self.standing.take().is_some();
-        // The kernel takes some 10 ms to close it: while the rest is written. Where the kernel's events are
-        // recorded there is no new thread in them.
+        // The kernel takes about 10 ms to close it, so a thread does that while the rest is written; but not
+        // if the kernel's events are recorded, where the thread would appear.
         if let Some(notices) = self.notices.take().filter(|_| self.sources.is_empty()) {
             let _ = std::thread::Builder::new().spawn(move || drop(notices));
         }
@@ -270,7 +270,7 @@ impl Session {
         progress(&last);
         let mut exit_status = None;
         if let Some(mut child) = self.child.take() {
-            // The recording may be over before the program is: its status still counts.
+            // The recording may end before the program does: its exit status is still needed.
             let status = self.wait_for(&mut child)?;
             let command = launch::command_report(&self.command, Some(status));
             exit_status = command.exit_status;
@@ -285,13 +285,13 @@ impl Session {
     }
 }
 
-/// Time between two looks for signals while nothing but the command is waited for.
+/// Time between two checks for signals while only the command is waited for.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
-/// Between two looks at rings that are not about to run over.
+/// Minimum time between two polls of rings that are not nearly full.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// Twice as often while a look finds rings more than a quarter full, down to 1 ms; back to the
+/// Halves the period while a poll finds rings more than a quarter full, down to 1 ms; returns to the
 /// chosen period slowly.
 fn next_sleep(current: Duration, fill: f64, period: Duration) -> Duration {
     let least = period.min(SHORTEST_SLEEP);
@@ -304,7 +304,7 @@ fn next_sleep(current: Duration, fill: f64, period: Duration) -> Duration {
     }
 }
 
-/// A notice whenever an area appears; `None` where the system has no more of them.
+/// Notices of new areas; `None` if the system has no more of them.
 fn watch(dir: &Path) -> Option<OwnedFd> {
     let fd = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).ok()?;
     inotify::add_watch(&fd, dir, inotify::WatchFlags::MOVED_TO).ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All programs of a user: those that policies want, and those that they leave alone.
+//! All programs of a user: those that policies select, and those that they do not.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use super::{Recorded, Session};
 use crate::error::Error;
 use crate::policy::PARTS;
 
-/// Areas that were declined are looked at again when there are so many, and then twice as many.
+/// Rejected areas are examined again when there are this many, and then at twice as many.
 pub(super) const DECLINED_LEAST: usize = 32;
 
 impl Session {
-    /// Records every program of this user that the policies want: those that run now, and those
-    /// that start while the session runs. The latter begin by themselves, without waiting for
-    /// this process to see them. Ends when somebody ends it.
+    /// Records every program of this user that the policies select: running ones, and those
+    /// that start during the session. The latter start recording by themselves, without waiting for
+    /// this process to find them. Ends when it is ended from outside.
     ///
-    /// Errors: another recorder does so, or the policies cannot be written down.
+    /// Errors: another recorder does so, or the policies cannot be published.
     pub fn watch(&mut self) -> Result<(), Error> {
         let text = policies::request_text(&self.options, self.id, false)?;
         self.standing = Some(Standing::publish(&self.area_dir, &text)?);
@@ -36,10 +36,10 @@ impl Session {
         self.standing.is_some() && discovery::living(area).first().is_some_and(is_other)
     }
 
-    /// Leaves an area alone that no policy wants.
+    /// Rejects an area that no policy selects.
     pub(super) fn decline(&mut self, path: &Path, launched: bool, mapping: &Mapping) {
         if launched {
-            // The program removes its own area when it ends; if it has ended, we do.
+            // The program removes its own area when it ends; if it has ended already, this session does.
             let _ = mapping.view().store_u64(header::SESSION, 0);
             let _ = mapping.view().store_u32(header::RECORDER_PID, 0);
             self.declined.push(path.to_owned());
@@ -51,7 +51,7 @@ impl Session {
         }
     }
 
-    /// Takes an area's filters away, and notes which of them were of use.
+    /// Removes an area's filters, and stores which of them applied.
     pub(super) fn note_filters(&mut self, recorded: &mut Recorded) {
         let area = &mut recorded.area;
         for filter in area.filters.unused() {
@@ -66,7 +66,7 @@ impl Session {
         area.filters.remove(&view);
     }
 
-    /// Says which filters are about events that no program had.
+    /// Reports filters on events that no program had.
     pub(super) fn report_unused_filters(&mut self) {
         for (event, _) in std::mem::take(&mut self.filter_events).into_iter().filter(|one| !one.1) {
             let problem = format!(
@@ -77,7 +77,7 @@ impl Session {
         }
     }
 
-    /// Says which patterns are of no event that a program had.
+    /// Reports patterns that match no event of any program.
     pub(super) fn report_unused_patterns(&mut self) {
         if self.options.policies.is_some() {
             return;
@@ -92,12 +92,12 @@ impl Session {
             .collect();
         let events: Vec<(&str, &str)> =
             names.iter().filter_map(|name| name.split_once(':')).collect();
-        // Without any program there is more to say than that.
+        // Without any program this is reported otherwise.
         if self.gone_processes == 0 || events.is_empty() {
             return;
         }
         for (excludes, pattern) in self.options.enable.unused(&events) {
-            // What is left out of the library without being asked for need not be loaded.
+            // Parts of the library that are excluded by default need not be loaded.
             if excludes && PARTS.contains(&pattern.as_str()) {
                 continue;
             }
@@ -111,7 +111,7 @@ impl Session {
         }
     }
 
-    /// Removes what programs left that were declined: one that ends without the C library knowing
+    /// Removes leftovers of rejected programs: one that ends without the C library's knowledge
     /// does not remove its own area.
     pub(super) fn sweep_declined(&mut self) {
         self.declined.retain(|path| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The session's table of programs that start and may not be recorded [ring-abi §8]: programs write it
-//! through their mappings (`tracer/preload/starts.c`), the recorder makes it and reads it at the end.
+//! The session's table of started programs that may not be recorded [ring-abi §8]: programs write it
+//! through their mappings (`tracer/preload/starts.c`), the recorder creates it and reads it at the end.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -8,9 +8,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a slot: state and value, 4 bytes each, and a name that a zero ends.
+/// Size of a slot: state and value, 4 bytes each, and a zero-terminated name.
 const SLOT_BYTES: usize = 128;
-/// Slots; the first has the number of programs that found none.
+/// Number of slots; the first contains the number of programs that found none.
 const SLOT_COUNT: usize = 1024;
 
 const STARTS: u32 = 2;
@@ -24,20 +24,20 @@ pub(super) struct Table {
     path: PathBuf,
 }
 
-/// What a table says.
+/// Content of a table.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries {
     /// Letter of the reason, name, number of programs.
     pub(super) counted: Vec<(u8, Vec<u8>, u64)>,
-    /// Programs that were started and did not begin to be recorded: name, process in its namespace.
+    /// Programs that were started but did not start recording: name, process in its namespace.
     pub(super) never_begun: Vec<(Vec<u8>, u32)>,
-    /// Programs that found no slot.
+    /// Number of programs that found no slot.
     pub(super) without_slot: u64,
 }
 
 impl Table {
-    /// Makes the file of a session, of zeros that are really there: where a file system is full, a program
-    /// that writes into a hole of a mapping would be killed. Cost: 128 KiB of shared memory.
+    /// Creates the file of a session, with allocated zeros: on a full file system, a program
+    /// that writes to a hole of a mapping would be killed. Cost: 128 KiB of shared memory.
     pub(super) fn make(area_dir: &Path, session: u64) -> io::Result<Table> {
         let path = area_dir.join(format!("unrecorded-{session:x}"));
         let mut options = OpenOptions::new();
@@ -48,7 +48,7 @@ impl Table {
         Ok(table)
     }
 
-    /// What it says now; of a file that cannot be read, nothing.
+    /// Reads its current content; empty if the file cannot be read.
     pub(super) fn read(&self) -> Entries {
         let mut bytes = Vec::new();
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&self.path);
@@ -65,10 +65,10 @@ impl Drop for Table {
 }
 
 impl Entries {
-    /// Reads the bytes of a table. Programs wrote them: any bytes are possible.
+    /// Decodes the bytes of a table. Programs write them: any bytes are possible.
     fn of(bytes: &[u8]) -> Entries {
         let mut entries = Entries::default();
-        // A start and a beginning of one process belong together wherever both are.
+        // A start and a begin of one process cancel out, in whatever slots they are.
         let mut begun: BTreeMap<u32, u64> = BTreeMap::new();
         for (at, slot) in bytes.chunks_exact(SLOT_BYTES).enumerate() {
             let (Some((state, rest)), [_, reason, ..]) = (word(slot), slot) else { continue };

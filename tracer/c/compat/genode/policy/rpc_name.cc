@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A native policy: of calls the name, of packets their length, of all else nothing. */
+/* A native policy that records the name of calls, the length of packets, and nothing else. */
 #include <trace/policy.h>
 
 #include <cstring>
@@ -52,7 +52,7 @@ size_t rpc_reply(char *, char const *)
 }
 size_t signal_submit(char *, unsigned const)
 {
-    return 2 * most; /* more than it may: is to be noticed */
+    return 2 * most; /* more than allowed: must be detected */
 }
 size_t signal_received(char *, Genode::Signal_context const &, unsigned const)
 {

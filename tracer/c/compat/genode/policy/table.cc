@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table that begins a module: compile it with the policy into a shared object. */
+/* The table at the start of a module: compile it with the policy into a shared object. */
 #include <trace/policy.h>
 
 extern "C" {

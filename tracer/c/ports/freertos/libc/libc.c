@@ -35,7 +35,7 @@ size_t strlen(const char *text)
 }
 
 #ifdef __arm__
-/* What compilers call by the run-time ABI [RTABI32, 4.3.4]: memset with its arguments the other way. */
+/* A function that compilers call by the run-time ABI [RTABI32, 4.3.4]: memset with swapped arguments. */
 void __aeabi_memset(void *to, size_t bytes, int value);
 void __aeabi_memset(void *to, size_t bytes, int value)
 {

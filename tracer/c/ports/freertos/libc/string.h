@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What the kernel uses of a C library, for images that have none. */
+/* The functions of a C library that the kernel uses, for images without one. */
 #ifndef STRING_H
 #define STRING_H
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The port for FreeRTOS's port for POSIX: tasks are threads of a process, of which one runs at a time, and
+ * The port for FreeRTOS's POSIX port: tasks are threads of a process, of which one runs at a time, and
  * interrupts are signals. So the process is a machine with one core, and the area is memory of the
- * process. liblateralis would record the threads instead, on whichever processor of the host each was.
+ * process. liblateralis would record the threads instead, on the host CPUs that they ran on.
  */
 #ifndef LAT_PORT_H
 #define LAT_PORT_H
@@ -32,7 +32,7 @@ static inline uint32_t lat_port_context(void)
     return lat_rtos_context();
 }
 
-/* A tick inside a record would switch to another thread, and what that records would be lost. */
+/* A tick inside a record would switch to another thread, whose records would be lost. */
 typedef sigset_t lat_port_mask_t;
 static inline lat_port_mask_t lat_port_mask(void)
 {

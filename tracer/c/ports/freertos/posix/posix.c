@@ -35,8 +35,8 @@ static void *end(void *unused)
     pthread_exit(unused);
 }
 
-/* The kernel's port ends the threads of deleted tasks. The first of a process that ends so loads a library
- * under a lock; a tick that came then would switch to a thread that waits for that lock for ever. */
+/* The kernel's port ends the threads of deleted tasks. The first thread to end in this way loads a library
+ * under a lock; a tick at that time would switch to a thread that waits for that lock forever. */
 void machine_begin(void)
 {
     pthread_t thread;

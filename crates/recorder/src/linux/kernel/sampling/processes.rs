@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What processes that are there have mapped, from `/proc` [proc(5), "/proc/pid/maps"].
+//! Mappings of existing processes, from `/proc` [proc(5), "/proc/pid/maps"].
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -12,30 +12,30 @@ use crate::kernel::stack_samples::{Known, MappedFile};
 use crate::linux::build_id;
 use crate::source::Thread;
 
-/// Files whose build ids are remembered.
+/// Maximum number of files whose build ids are cached.
 const FILES_MAX: usize = 1 << 16;
 
-/// See the module's description.
+/// Caches the build ids of mapped files.
 #[derive(Debug)]
 pub(super) struct Processes {
-    /// By path and number of the file.
+    /// By path and inode.
     build_ids: HashMap<(Vec<u8>, u64), Vec<u8>>,
-    /// UTC when the recording was begun, in seconds.
+    /// UTC at the start of the recording, in seconds.
     began_s: i64,
 }
 
-/// The build id of the kernel that runs.
+/// The build id of the running kernel.
 pub(super) fn kernel_build_id() -> Option<Vec<u8>> {
     build_id::of_notes(&fs::read("/sys/kernel/notes").ok()?)
 }
 
 impl Processes {
-    /// For a recording that is begun at this time.
+    /// For a recording started at this time.
     pub(super) fn new(utc_ns: i64) -> Processes {
         Processes { build_ids: HashMap::new(), began_s: utc_ns / 1_000_000_000 }
     }
 
-    /// Names of its threads, and its code.
+    /// Names of its threads, and its code mappings.
     /// Cost: a file for the process, and one for each file whose build id is not known.
     pub(super) fn known(&mut self, process: &Process) -> impl Iterator<Item = Known> + use<> {
         let pid = process.pid;
@@ -51,7 +51,7 @@ impl Processes {
         all.into_iter()
     }
 
-    /// The build id of a file that a process has mapped; empty where it is not known.
+    /// The build id of a file that a process has mapped; empty if unknown.
     /// Cost: some reads of each file, once.
     pub(super) fn build_id(&mut self, pid: u32, file: &MappedFile) -> Vec<u8> {
         if !file.path.starts_with(b"/") || file.path.starts_with(b"//") {
@@ -61,7 +61,7 @@ impl Processes {
         if let Some(known) = self.build_ids.get(&key) {
             return known.clone();
         }
-        // As the process sees it, which may have another root; when it has ended, as it is seen here.
+        // As seen by the process, which may have another root; after its end, as seen here.
         let roots = [format!("/proc/{pid}/root"), String::new()];
         let found = roots.iter().find_map(|root| {
             let place = [root.as_bytes(), &file.path].concat();
@@ -76,7 +76,7 @@ impl Processes {
     }
 }
 
-/// A line of `maps`: `7f00-7f10 r-xp 00001000 fe:01 1234      /usr/lib/libc.so.6`; `None` if it is no code.
+/// A line of `maps`: `7f00-7f10 r-xp 00001000 fe:01 1234      /usr/lib/libc.so.6`; `None` if not executable.
 fn mapped(line: &[u8]) -> Option<MappedFile> {
     let mut rest = line;
     let mut next = || {
@@ -91,7 +91,7 @@ fn mapped(line: &[u8]) -> Option<MappedFile> {
     let offset = hexadecimal(next()?)?;
     let (major, minor) = next()?.split_once(':')?;
     let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
-    // Behind the number there are spaces also where there is no path.
+    // Spaces follow the number even if there is no path.
     let inode = next()?.parse().ok()?;
     let path = if rest.is_empty() { b"//anon" } else { rest };
     let has = |at: usize, mode: u8| modes.get(at) == Some(&mode);

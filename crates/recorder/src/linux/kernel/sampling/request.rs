@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is asked of the kernel for samples, and what to do where it refuses.
+//! Parameters of samples, and advice if the kernel rejects them.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(super) const COUNT_CONTEXT_SWITCHES: u64 = 3;
 pub(super) const COUNT_NOTHING: u64 = 9;
 /// IP, TID, PERIOD, CALLCHAIN.
 pub(super) const SAMPLE_STACK: u64 = 1 | 1 << 1 | SAMPLE_TIME | 1 << 5 | 1 << 8;
-/// Which event took the sample.
+/// Id of the event that took the sample.
 pub(super) const SAMPLE_ID: u64 = 1 << 6;
 /// REGS_USER, STACK_USER.
 pub(super) const SAMPLE_MEMORY: u64 = 1 << 12 | 1 << 13;
@@ -33,11 +33,11 @@ pub(super) const ENABLE_ON_EXEC: u64 = 1 << 12;
 pub(super) const SAY_WHAT_IS_MAPPED: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24;
 /// context_switch.
 pub(super) const SAY_WHO_RUNS: u64 = 1 << 26;
-/// Registers of programs as perf takes them: all that the processor has but for segments that 64-bit
+/// Registers of programs as recorded by perf: all of the processor except segments that 64-bit
 /// code does not use.
 pub(super) const REGISTERS: Option<u64> =
     if cfg!(target_arch = "x86_64") { Some(0xff_0fff) } else { None };
-/// Bytes of a stack as `perf record --call-graph dwarf` takes them.
+/// Bytes of a stack, as recorded by `perf record --call-graph dwarf`.
 pub(super) const STACK_BYTES: u32 = 8192;
 
 /// How the callers of a function are found.
@@ -46,31 +46,31 @@ pub enum SampleStack {
     /// By frame pointers, when the sample is taken.
     #[default]
     FramePointers,
-    /// Registers and the top of the stack are recorded; callers are found when they are read.
+    /// Registers and the top of the stack are recorded; readers find the callers.
     Memory,
 }
 
 /// What to sample.
 #[derive(Debug, Clone)]
 pub struct SampleOptions {
-    /// Samples a second of each CPU that a program runs on; `None`: only at events.
+    /// Samples per second on each CPU that a program runs on; `None`: only at events.
     pub hz: Option<u64>,
     /// Events of the kernel at which the stack is taken, as in [`super::KernelOptions::events`].
     pub events: Vec<String>,
-    /// Also where threads leave a processor, and when they are back.
+    /// Also when threads leave a CPU, and when they return.
     pub off_cpu: bool,
     /// How callers are found.
     pub stack: SampleStack,
-    /// Whatever runs; else only the recorded programs and those they start.
+    /// All threads; otherwise only those of the recorded programs and of programs they start.
     pub whole_machine: bool,
     /// Bytes of each CPU's buffer.
     pub buffer_bytes: u64,
 }
 
-/// Why nothing can be sampled.
+/// Why sampling is not possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleError {
-    /// Which setting or part of the machine forbids it.
+    /// The setting or part of the machine that prevents it.
     pub place: String,
     /// What to do.
     pub advice: String,
@@ -90,14 +90,14 @@ impl std::fmt::Display for SampleError {
 
 impl std::error::Error for SampleError {}
 
-/// What was asked for, by the right that it takes.
+/// The requested data, by the privilege that it needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scope {
     Programs,
     Machine,
-    /// What programs do in the kernel.
+    /// Switches of programs, which happen in the kernel.
     Switches,
-    /// Events of the kernel with what they say.
+    /// Events of the kernel with their fields.
     Events,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn nothing(wakeup_bytes: u32) -> Attributes {
     }
 }
 
-/// The event that tells what is mapped, and takes samples by time where that was asked for.
+/// The event that reports mappings, and takes periodic samples if requested.
 pub(super) fn attributes(
     counter: Counter,
     options: &SampleOptions,
@@ -179,7 +179,7 @@ pub(super) fn attributes(
     let inherit = if target == Target::Everybody { 0 } else { INHERIT };
     let (memory, no_stack) =
         if registers.is_some() { (SAMPLE_MEMORY, NO_PROGRAM_STACK) } else { (0, 0) };
-    // All that is in one buffer is laid out alike.
+    // All records in one buffer have the same layout.
     let raw = if options.events.is_empty() { 0 } else { SAMPLE_RAW };
     let frequency = if options.hz.is_some() { FREQUENCY } else { 0 };
     let (id, who_runs) = if options.off_cpu { (SAMPLE_ID, SAY_WHO_RUNS) } else { (0, 0) };
@@ -195,23 +195,23 @@ pub(super) fn attributes(
     }
 }
 
-/// The same each time that a thread leaves a processor.
+/// Samples each time that a thread leaves a CPU.
 pub(super) fn at_switches(all: &Attributes) -> Attributes {
     each_time(all, TYPE_SOFTWARE, COUNT_CONTEXT_SWITCHES)
 }
 
-/// The same at each event of the kernel with this number.
+/// Samples each event of the kernel with this number.
 pub(super) fn at_event(all: &Attributes, id: u32) -> Attributes {
     each_time(all, TYPE_TRACEPOINT, u64::from(id))
 }
 
-/// It happens in the kernel, whoever causes it.
+/// The event happens in the kernel, whichever thread causes it.
 fn each_time(all: &Attributes, kind: u32, config: u64) -> Attributes {
     let once = FREQUENCY | SAY_WHAT_IS_MAPPED | SAY_WHO_RUNS | PROGRAM_ONLY;
     Attributes { kind, config, period: 1, flags: all.flags & !once, ..*all }
 }
 
-/// Descriptions of the kernel's events at which stacks are taken, and their numbers.
+/// Descriptions of the kernel's events at which stacks are sampled, and their numbers.
 pub(super) fn described(
     words: &[String],
     has_memory: bool,
@@ -237,7 +237,7 @@ pub(super) fn described(
     Ok((events, ids))
 }
 
-/// The counter and the flags that can be had, the best first: what is tried is thrown away.
+/// The best permitted counter and flags; the events opened to find out are closed again.
 pub(super) fn tried(
     options: &SampleOptions,
     registers: Option<u64>,
@@ -255,7 +255,7 @@ pub(super) fn tried(
             let mut all = std::iter::once(asked).chain(at_switches).chain(at_events);
             match all.try_for_each(|asked| PerfEvent::of(&asked, target, cpu).map(drop)) {
                 Ok(()) => return Ok((counter, flags)),
-                // Without a unit that counts cycles the timer is as good.
+                // Without a cycle counter the timer is used.
                 Err(_) if counter == Counter::Cycles => {}
                 Err(error) => first = first.or(Some(error)),
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Handshakes with who means it, and with who does not.
+//! Handshakes with honest and with hostile peers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -31,7 +31,7 @@ fn client(fingerprint: Fingerprint, stream: TcpStream) -> io::Result<Wire> {
     wire.handshake(&PATIENCE, false).map(|()| wire)
 }
 
-/// Reads what there is until `bytes` are here.
+/// Reads until `bytes` have arrived.
 fn read_all(wire: &mut Wire, bytes: usize) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), [0; 3000]);
     while all.len() < bytes {
@@ -58,7 +58,8 @@ fn bytes_arrive_as_they_were_and_what_is_held_back_is_told() {
         let mut wire = Wire::to_client(far, config).expect("a session");
         wire.handshake(&PATIENCE, true).expect("a handshake");
         let mut bytes = &sent[..];
-        // Nobody reads yet: until the connection is full, and not all of the last piece fits.
+        // The peer does not read yet: writes until the connection is full and the last piece fits only in
+        // part.
         while let Ok(taken) = wire.write_some(bytes) {
             bytes = &bytes[taken..];
         }
@@ -113,7 +114,7 @@ fn who_speaks_without_tls_is_recognised() {
     assert_eq!(&got, b"plain");
 }
 
-/// The first bytes of a client that means it.
+/// The first bytes of an honest client.
 fn hello() -> Vec<u8> {
     let trust = TlsTrust::Fingerprint(Fingerprint([0; 32]));
     let name = tls::server_name("localhost:1", &trust).expect("a name");
@@ -141,7 +142,7 @@ fn no_bytes_of_a_stranger_do_more_than_end_its_connection() {
         match round % 4 {
             0 => bytes.truncate(random() as usize % hello.len()),
             1 => bytes.iter_mut().for_each(|byte| *byte = random() as u8),
-            // Records of any length and kind, also ones that claim to be handshakes.
+            // Records of any length and kind, including ones that claim to be handshakes.
             2 => bytes[..5].copy_from_slice(&[22, 3, 3, random() as u8, random() as u8]),
             _ => {}
         }
@@ -185,7 +186,7 @@ fn what_is_not_ciphered_right_ends_a_connection_that_stood() {
     let config = server.config.clone();
     let served = std::thread::spawn(move || {
         let mut wire = Wire::to_client(far, config).expect("a session");
-        // What follows may be read together with the end of the handshake.
+        // Later data may be read together with the end of the handshake.
         wire.handshake(&PATIENCE, true)?;
         loop {
             match wire.wait(true, false, None, Duration::from_secs(20)).reads {

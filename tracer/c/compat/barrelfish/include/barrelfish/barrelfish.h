@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Of Barrelfish's library only the names that programs need to use its tracing. */
+/* The names of Barrelfish's library that programs need for tracing. */
 #ifndef BARRELFISH_BARRELFISH_H
 #define BARRELFISH_BARRELFISH_H
 
@@ -21,7 +21,7 @@ static inline bool err_is_fail(errval_t error)
     return error != SYS_ERR_OK;
 }
 
-/** What is called when something is done. */
+/** A callback and its argument. */
 struct event_closure {
     void (*handler)(void *argument);
     void *arg;
@@ -30,7 +30,7 @@ struct event_closure {
 #define NOP_CLOSURE ((struct event_closure){NULL, NULL})
 #define NOP_CONT NOP_CLOSURE
 
-/* Capabilities mean nothing here. */
+/* Capabilities have no meaning here. */
 struct cnoderef {
     uint32_t address;
 };

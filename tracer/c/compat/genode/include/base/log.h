@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Genode's texts, as far as tracing needs them: log, warning, error and raw write a line to standard
- * error, trace records it. And probes of the processor's counter, which report every n-th call by log or
+ * Genode's text output, as far as tracing needs it: log, warning, error and raw write a line to standard
+ * error, trace records it. Also probes of the processor's counter, which report every n-th call by log or
  * by trace.
  */
 #ifndef GENODE_BASE_LOG_H
@@ -69,8 +69,8 @@ void raw(ARGS &&...args)
 {
     Log_text::line("", Log_text::made_of(args...));
 }
-/** An event `output:trace`. The original puts the time in front, which the record has anyway. The text is
-   made only if it is recorded or a policy is loaded. */
+/** Records an event `output:trace`. The original prefixes the time, which the record has anyway. The text is
+    formatted only if it is recorded or a policy is loaded. */
 template <typename... ARGS>
 void trace(ARGS &&...args)
 {
@@ -80,7 +80,7 @@ void trace(ARGS &&...args)
     Trace::Log_output(text.c_str(), text.size());
 }
 
-/** Ticks that calls of one place took, together, without those of its own recursion. */
+/** Total ticks of the calls at one site, without those of its own recursion. */
 class Tsc_stats {
   public:
     Tsc_stats(char const *name, unsigned sample_rate) : _name(name), _sample_rate(sample_rate) {}
@@ -145,10 +145,10 @@ class Tsc_probe {
     static Genode::Tsc_stats genode_tsc_stats_##line((name), (n));                               \
     Genode::Tsc_probe<traces> genode_tsc_probe_##line(genode_tsc_stats_##line);
 #define GENODE_I_TSC(traces, n, name, line) GENODE_I_TSC_(traces, n, name, line)
-/** Writes after every n-th call how many ticks the calls of this scope took, to the log. */
+/** After every n-th call, logs how many ticks the calls of this scope took. */
 #define GENODE_LOG_TSC(n) GENODE_I_TSC(false, n, __PRETTY_FUNCTION__, __LINE__)
 #define GENODE_LOG_TSC_NAMED(n, name) GENODE_I_TSC(false, n, name, __LINE__)
-/** The same by Genode::trace. */
+/** Like GENODE_LOG_TSC, by Genode::trace. */
 #define GENODE_TRACE_TSC(n) GENODE_I_TSC(true, n, __PRETTY_FUNCTION__, __LINE__)
 #define GENODE_TRACE_TSC_NAMED(n, name) GENODE_I_TSC(true, n, name, __LINE__)
 

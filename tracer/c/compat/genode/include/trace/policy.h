@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a native policy defines; policy/table.cc makes the module of it. */
+/* Functions that a native policy defines; policy/table.cc makes a module of them. */
 #ifndef GENODE_TRACE_POLICY_H
 #define GENODE_TRACE_POLICY_H
 

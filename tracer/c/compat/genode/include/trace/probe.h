@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Macros for checkpoints: a level, or the duration of a scope, named by the function or by a name. */
+/* Macros for checkpoints: a counter, or the duration of a scope, named by the function or by an argument. */
 #ifndef GENODE_TRACE_PROBE_H
 #define GENODE_TRACE_PROBE_H
 
@@ -29,7 +29,7 @@ class Duration {
 #define GENODE_TRACE_CHECKPOINT_NAMED(data, name)                                                \
     Genode::Trace::Checkpoint((name), (unsigned long)(data), nullptr);
 
-/* Several may be in one scope, unlike the original's. */
+/* Unlike the original, several may be in one scope. */
 #define GENODE_TRACE_I_PASTE_(a, b) a##b
 #define GENODE_TRACE_I_PASTE(a, b) GENODE_TRACE_I_PASTE_(a, b)
 #define GENODE_TRACE_DURATION(data)                                                              \

@@ -6,13 +6,13 @@
  *     f();
  *     TRACE_POINT_STOP(0);
  *
- * Each pair goes into the log (<sel4bench/kernel_logging.h>) as in seL4, and as a span to `lat record`, which
- * adds what the log does not have: when, where, which thread. Cycles are taken inside of what recording
- * costs: last in START, first in STOP.
+ * Each pair is stored in the log (<sel4bench/kernel_logging.h>) as in seL4, and as a span for `lat record`,
+ * which adds what the log lacks: time, CPU and thread. Cycles are counted inside of the cost of recording:
+ * the counter is read last in START and first in STOP.
  *
- * A STOP logs only if there was a START since the last STOP of this number, in the thread that calls; here a
- * number is a thread's own, so threads do not disturb each other. A START again begins anew. Pairs of
- * different numbers may nest and interleave.
+ * A STOP logs only if the calling thread has had a START since its last STOP of this number. Unlike in seL4,
+ * the state of a number is per thread, so threads do not disturb each other. A repeated START restarts the
+ * measurement. Pairs of different numbers may nest and interleave.
  *
  * Compile sel4.c with the program, and link the tracer. Context: any thread, any signal handler or interrupt.
  * Numbers from CONFIG_MAX_NUM_TRACE_POINTS on do nothing.
@@ -28,7 +28,7 @@
 #include <lat/clock.h>
 #endif
 
-/** The same in all files of a program, sel4.c too. */
+/** Must be the same in all files of a program, sel4.c included. */
 #ifndef CONFIG_MAX_NUM_TRACE_POINTS
 #define CONFIG_MAX_NUM_TRACE_POINTS 64
 #endif
@@ -36,7 +36,7 @@
 LAT_I_C_BEGIN
 
 struct sel4_trace_point {
-    uint64_t started_at; /* of a clock of 32 bits the lower half */
+    uint64_t started_at; /* lower half only with a clock of 32 bits */
     uint8_t is_started;
 };
 #ifdef LAT_SMALL

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Where seL4_BenchmarkGetThreadUtilisation puts what, in words of 64 bits. Without a kernel that counts them
- * the words of kernel time and kernel entries are 0. */
+/* Layout of the results of seL4_BenchmarkGetThreadUtilisation, in words of 64 bits. The words of kernel time
+ * and kernel entries are 0 where no kernel counts them. */
 #ifndef SEL4_BENCHMARK_UTILISATION_TYPES_H
 #define SEL4_BENCHMARK_UTILISATION_TYPES_H
 
@@ -19,7 +19,7 @@ enum benchmark_track_util_ipc_index {
     BENCHMARK_TOTAL_KERNEL_UTILISATION = 11,
     BENCHMARK_TOTAL_NUMBER_KERNEL_ENTRIES = 12
 };
-/* The name it had before there were several processors. */
+/* Its name before several processors were supported. */
 #define BENCHMARK_IDLE_UTILISATION BENCHMARK_IDLE_LOCALCPU_UTILISATION
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Of seL4's library the benchmarking calls, on Linux: the log of tracepoints and CPU utilisation, both at
+ * The benchmarking calls of seL4's library, on Linux: the log of tracepoints and CPU utilisation, both at
  * once.
  *
  * A capability to a thread is the Linux id of a thread of this process, or seL4_CapInitThreadTCB for the
@@ -25,7 +25,7 @@ typedef enum {
 
 #define seL4_CapInitThreadTCB ((seL4_CPtr)1)
 
-/** Size of a log buffer, of a large frame: the same on all machines here. */
+/** Size of a log buffer, which is a large frame in seL4; the same on all machines here. */
 #define seL4_LogBufferSize (1ul << 20)
 
 #define seL4_MsgMaxLength 120
@@ -33,35 +33,35 @@ typedef struct seL4_IPCBuffer_ {
     seL4_Word tag;
     seL4_Word msg[seL4_MsgMaxLength];
 } seL4_IPCBuffer;
-/** Of the thread that calls. */
+/** The IPC buffer of the calling thread. */
 seL4_IPCBuffer *seL4_GetIPCBuffer(void);
 static inline seL4_Word seL4_GetMR(int number)
 {
     return seL4_GetIPCBuffer()->msg[number];
 }
 
-/** Forgets the log, and begins to track utilisation. */
+/** Clears the log, and starts tracking utilisation. */
 seL4_Error seL4_BenchmarkResetLog(void);
 /**
- * Puts what was logged into the buffer, and ends tracking utilisation.
- * @return how many entries there were: more than the buffer holds if some were dropped.
+ * Copies the logged entries into the buffer, and stops tracking utilisation.
+ * @return number of entries logged: more than the buffer holds if some were dropped.
  */
 seL4_Word seL4_BenchmarkFinalizeLog(void);
-/** Where the log goes: here the address of seL4_LogBufferSize bytes, which kernel_logging_sync_log does not
- * need. 0 takes it back. */
+/** Sets the log buffer: here the address of seL4_LogBufferSize bytes. kernel_logging_sync_log works without
+  * one. 0 removes it. */
 seL4_Error seL4_BenchmarkSetLogBuffer(seL4_Word frame);
 
-/** Words of the IPC buffer, by the names of <sel4/benchmark_utilisation_types.h>: what a thread had, and
-   all. */
+/** Writes the utilisation of a thread and of the whole program to the IPC buffer, by the names of
+    <sel4/benchmark_utilisation_types.h>. */
 void seL4_BenchmarkGetThreadUtilisation(seL4_CPtr thread);
 void seL4_BenchmarkResetThreadUtilisation(seL4_CPtr thread);
 /** Writes the utilisation of all threads to standard output, as JSON that `lat` reads. */
 void seL4_BenchmarkDumpAllThreadsUtilisation(void);
 void seL4_BenchmarkResetAllThreadsUtilisation(void);
 
-/** Enters the kernel and does nothing there. */
+/** Enters the kernel and returns at once. */
 void seL4_BenchmarkNullSyscall(void);
-/** Fills the caches with other data: a program may not flush them. Some milliseconds. */
+/** Fills the caches with other data, because a program may not flush them. Takes some milliseconds. */
 void seL4_BenchmarkFlushCaches(void);
 
 #ifdef __cplusplus

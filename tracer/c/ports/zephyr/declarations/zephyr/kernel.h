@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What lateralis_zephyr.c uses of Zephyr, restated from its public headers (names, types and meaning) so that
- * the file is compiled and tested where there is no Zephyr. Zephyr's own headers are used with Zephyr.
+ * The parts of Zephyr that lateralis_zephyr.c uses, restated from its public headers (names, types and
+ * meaning) so that the file can be compiled and tested without Zephyr. With Zephyr its own headers are used.
  */
 #ifndef RESTATED_ZEPHYR_KERNEL_H
 #define RESTATED_ZEPHYR_KERNEL_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As Kconfig would say it. */
+/* As Kconfig would define it. */
 #ifndef CONFIG_SYS_CLOCK_HW_CYCLES_PER_SEC
 #define CONFIG_SYS_CLOCK_HW_CYCLES_PER_SEC 12000000
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Genode's trace points over the rings of Lateralis: to construct one is to trace it.
+ * Genode's trace points over the rings of Lateralis: constructing one records it.
  *
  *     Genode::Trace::Checkpoint("queue", slots_free, &queue);
  * Genode::Trace::Ethernet_packet("uplink", Genode::Trace::Ethernet_packet::Direction::SENT, frame,
  * bytes);
  *
- * Each is an event of genode.pleco for `lat record`. A native policy, where one is loaded
- * (base/trace/policy.h), makes a record of its own beside it. Compile genode.cc with the program, and
+ * Each is an event of genode.pleco for `lat record`. A native policy (base/trace/policy.h), while loaded,
+ * makes a record of its own in addition. Compile genode.cc with the program, and
  * link the tracer.
  *
- * Context: any thread, any signal handler while no policy is loaded.
+ * Context: any thread; any signal handler while no policy is loaded.
  */
 #ifndef GENODE_BASE_TRACE_EVENTS_H
 #define GENODE_BASE_TRACE_EVENTS_H
@@ -24,7 +24,7 @@ namespace Genode::Trace {
 
 /* ---- native policies ------------------------------------------------------------------------- */
 
-/* Whether there may be one: a hint, read without order; _with_policy looks. */
+/* Whether a policy may be loaded: a hint, read without ordering; _with_policy checks. */
 extern bool _has_policy;
 uint32_t _thread_id();
 
@@ -136,7 +136,7 @@ struct Signal_received {
 
 struct Checkpoint {
     enum Type : unsigned char {
-        UNDEF = 0x0, /* `data` is a level: free slots, length of a queue */
+        UNDEF = 0x0, /* `data` is a counter sample: free slots, length of a queue */
         START = 0x1, /* a duration, by name */
         END = 0x2,
         OBJ_NEW = 0x10, /* the life of an object, by address */
@@ -188,7 +188,7 @@ struct Checkpoint {
 struct Ethernet_packet {
     enum Direction : bool { RECV = false, SENT = true };
 
-    /** Bytes that are kept of each packet, 0 for all; at first 100, as Genode's policy keeps. */
+    /** Bytes kept of each packet, 0 for all. Default 100, as in Genode's policy. */
     static uint32_t captured_bytes;
 
     char const *name;
@@ -211,7 +211,7 @@ struct Ethernet_packet {
     void _record() const;
 };
 
-/* What Genode::trace and Genode::log have written. */
+/* The output of Genode::trace and Genode::log. */
 struct Log_output {
     char const *text;
     size_t length;

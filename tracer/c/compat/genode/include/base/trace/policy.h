@@ -7,7 +7,7 @@
 
 namespace Genode {
 
-/** The message of a call; policies get it to look at. */
+/** The message of a call, which policies can inspect. */
 class Msgbuf_base {
   public:
     Msgbuf_base(void *data, size_t capacity, size_t data_size)
@@ -24,14 +24,14 @@ class Msgbuf_base {
     size_t _data_size;
 };
 
-/** What a signal is for; trace points record its address. */
+/** The context of a signal; trace points record its address. */
 class Signal_context {};
 class Rpc_object_base;
 
 namespace Trace {
 
-/** Each function writes at most max_event_size() bytes to its first argument, and returns how many: 0 is no
- * record. They run in the thread that is traced, several at once, and must not block, call trace points, or
+/** Each function writes at most max_event_size() bytes to its first argument and returns how many; 0 means no
+ * record. They run in the traced thread, possibly several at once, and must not block, use trace points, or
  * raise exceptions. */
 class Policy_module {
   public:
@@ -48,13 +48,13 @@ class Policy_module {
 };
 
 /**
- * Loads a module (a shared object with `policy_jump_table`, see policy/table.cc) in place of the one
- * there is. It is trusted: its code runs in this program. Each trace point is still recorded by its own
+ * Loads a module (a shared object with `policy_jump_table`, see policy/table.cc) in place of the current
+ * one. It is trusted: its code runs in this program. Each trace point is still recorded by its own
  * event as well. Context: any thread, no signal handler, no policy.
- * @return nullptr, or why it was not loaded; valid until the next call.
+ * @return nullptr, or the reason why it was not loaded, valid until the next call.
  */
 char const *load_policy(char const *path);
-/** Takes the module out, once no thread is in it any more. */
+/** Unloads the module, once no thread executes it any more. */
 void unload_policy();
 
 }

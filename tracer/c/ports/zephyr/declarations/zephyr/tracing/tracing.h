@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The hooks of CONFIG_TRACING_USER, restated as zephyr/kernel.h beside this folder is. */
+/* The hooks of CONFIG_TRACING_USER, restated like zephyr/kernel.h in this folder. */
 #ifndef RESTATED_ZEPHYR_TRACING_H
 #define RESTATED_ZEPHYR_TRACING_H
 
