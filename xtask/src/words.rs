@@ -39,7 +39,7 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/sql/", 90),
     ("crates/store/", 190),
     ("crates/traces/", 40),
-    ("crates/view/", 250),
+    ("crates/view/", 30),
     ("docs/reference/", 26),
     ("examples/", 2),
     ("tests/", 2),
