@@ -131,7 +131,7 @@ export async function step(forward: boolean): Promise<void> {
   if (store.sync.value) await scrollListTo(next.begin);
 }
 
-/** The method answers `{ thing }`; a response that is the item itself is accepted as well. */
+/** The method answers `{ thing }`; an answer that is the thing itself means the same. */
 export function thingOf(answer: unknown): Thing | null {
   if (answer === null || typeof answer !== "object") return null;
   const held = "thing" in answer ? (answer as { thing: unknown }).thing : answer;

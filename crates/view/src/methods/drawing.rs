@@ -273,7 +273,7 @@ fn intervals(
     exact
 }
 
-/// Draws several rows as one, in which a pixel shows the most frequent content; never exact.
+/// Draws several rows as one, in which a pixel shows the item that covers most of it; never exact.
 fn several(
     session: &Session,
     chosen: Option<&Chosen>,
