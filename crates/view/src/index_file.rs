@@ -22,7 +22,7 @@ use memmap2::{Advice, Mmap, UncheckedAdvice};
 pub const NAME: &str = "view.index";
 /// File name of the notes, next to the index.
 pub const NOTES: &str = "view.notes.json";
-/// Files of a trace that are described at most; a Genode tree has some thousand.
+/// Limit of described files of a trace; a Genode tree has some thousand.
 const FILES_MAX: usize = 100_000;
 /// Maximum depth of visited folders.
 const DEPTH_MAX: usize = 16;
@@ -57,7 +57,7 @@ fn describe(path: &Path, depth: usize, left: &mut usize, text: &mut String) -> i
             fs::read_dir(path)?.flatten().take(*left).map(|e| e.path()).collect();
         inside.sort();
         for path in inside {
-            // An unreadable entry cannot be read as a part of the trace either.
+            // An entry that cannot be examined cannot be read either.
             let _ = describe(&path, depth - 1, left, text);
         }
         return Ok(());

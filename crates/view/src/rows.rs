@@ -324,7 +324,7 @@ mod tests {
                 Some((_, Numbers::U8(bytes))) => bytes[place * 7..(place + 1) * 7].to_vec(),
                 other => panic!("{name}: {other:?}"),
             };
-            // 45 are packed: 16·log2(46) is 88; for each, the pixel is flagged as approximate.
+            // 45 are packed: 16·log2(46) is 88; the flag marks pixels with several items.
             assert_eq!(bytes("count"), [88, 88, 0, 0, 0, 0, 0]);
             assert_eq!(bytes("flags"), [1, 1, 0, 0, 0, 0, 0]);
             assert!(rows[place]["exact"] == false && bytes("cover")[0] > 0);
