@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Makes dist/: the page as `lat` embeds it. Nothing in it is fetched from anywhere else.
-// With --check, builds in memory and compares with dist/: exit status 1 if that was made of other sources.
+// Builds dist/, the page that `lat` embeds. It loads nothing from other sites.
+// With --check, builds in memory and compares with dist/: exit status 1 if they differ.
 import { build, context } from "esbuild";
 import { cp, mkdir, readFile, readdir, rm } from "node:fs/promises";
 import { basename } from "node:path";
@@ -15,7 +15,7 @@ const options = {
   outdir: "dist",
   bundle: true,
   format: "esm",
-  // Chunks that few sessions need (the editor) are loaded when they are.
+  // Chunks that few sessions need (the editor) are loaded on demand.
   splitting: true,
   chunkNames: "chunk-[name]-[hash]",
   minify: !watch,

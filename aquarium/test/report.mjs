@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A line for each test as the project's other suites print it, with the sums last: `cargo xtask` adds them up.
+// Prints a line for each test in the format of the project's other suites, followed by the sums,
+// which `cargo xtask` adds up.
 export default class Lines {
   onTestRunEnd(modules, errors) {
     const sums = { passed: 0, failed: 0, skipped: 0 };
@@ -9,7 +10,7 @@ export default class Lines {
         sums.failed++;
         say(`FAIL ${module.relativeModuleId} ${oneLine(error.message)}`);
       }
-      // What goes wrong before its first test runs none of them.
+      // After an error before the first test of a suite, none of its tests run.
       for (const suite of module.children.allSuites()) {
         for (const error of suite.errors()) {
           sums.failed++;

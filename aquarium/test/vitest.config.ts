@@ -4,7 +4,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // A browser on a busy machine is slow; nothing is decided by time. These only end what would never end.
+    // A browser on a busy machine is slow. No result depends on these times; they only end tests
+    // that would never end.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 120_000, interval: 100 } },

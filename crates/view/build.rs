@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Embeds the page, where it has been built (`./x build view`).
+//! Embeds the page if it has been built (`./x build view`).
 
 use std::env;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ fn main() {
     let aquarium = manifest.join("../../aquarium");
     let page = aquarium.join("dist");
     println!("cargo::rerun-if-changed=build.rs");
-    // A path that is not there would have this run each time.
+    // Cargo would run this script on every build if a watched path did not exist.
     if let Some(watched) = [&page, &aquarium].into_iter().find(|path| path.is_dir()) {
         println!("cargo::rerun-if-changed={}", watched.display());
     }
@@ -29,7 +29,8 @@ fn main() {
     }
 }
 
-/// Compressed: they would be three per cent of `lat`, and are asked for once in a run.
+/// Embeds the files compressed: uncompressed, they would take three per cent of `lat`, and each is
+/// requested once per run.
 fn embed(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
     let mut text = String::from("static FILES: &[(&str, &[u8])] = &[\n");
     for (number, (name, path)) in files.iter().enumerate() {
@@ -44,8 +45,8 @@ fn embed(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
     fs::write(out.join("files.rs"), text)
 }
 
-/// A number of the sources of whatever has a part in an index: one that others have made may say
-/// something else of the same trace.
+/// Hash of the sources of all crates that contribute to an index. An index made by other sources
+/// may describe the same trace differently.
 fn readers(manifest: &Path) -> u64 {
     const READERS: [&str; 12] = [
         "view",
@@ -68,7 +69,7 @@ fn readers(manifest: &Path) -> u64 {
         gather(&folder, name, &mut files);
     }
     files.sort();
-    // FNV-1a: told apart by accident, not against somebody who wants them alike.
+    // FNV-1a: detects accidental differences; it does not resist deliberate collisions.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for (name, path) in files {
         for byte in name.bytes().chain(fs::read(path).unwrap_or_default()) {

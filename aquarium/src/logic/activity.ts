@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What lanes have in a range of time: which are empty, in which order they are, and what a process did as a whole.
+// Contents of lanes in a time range: which lanes are empty, their order, and summaries of
+// processes.
 
 import { BadFrame, type Frame, f64, u32, u8 } from "../protocol/frame.ts";
 import type { Lane } from "../protocol/types.ts";
@@ -7,18 +8,18 @@ import { rowKey } from "./picture.ts";
 import { duration, percent, qualified } from "./units.ts";
 import type { Interval } from "./viewport.ts";
 
-/** By lane; `NaN` where there is nothing, or nothing is known. */
+/** Columns by lane; `NaN` if there is nothing, or the value is unknown. */
 export interface Activity {
   of: Interval;
-  /** Events, and intervals that touch the range. */
+  /** Number of events, and of intervals that touch the range. */
   things: Float64Array;
-  /** When the first of them is. */
+  /** Time of the first event, or begin of the first interval. */
   first: Float64Array;
   /** Nanoseconds in which the lane's thread, or any thread on its CPU, ran. */
   busy: Float64Array;
-  /** 1: it can have run for longer, as its state is not known in all of the range. */
+  /** 1 if the thread can have run for longer, because its state is not known in the whole range. */
   busyOpen: Uint8Array;
-  /** Rows without any. */
+  /** Keys of rows without content. */
   emptyRows: ReadonlySet<string>;
 }
 
@@ -35,11 +36,11 @@ export function takeActivity(frame: Frame, of: Interval): Activity {
   return { of, things, first, busy, busyOpen, emptyRows };
 }
 
-/** The order of lanes: as they are recorded, or by what they have in the range. */
+/** Order of lanes: as recorded, or by their contents in the range. */
 export type Order = "recorded" | "cpu" | "name" | "first" | "activity";
 export const ORDERS: Order[] = ["recorded", "cpu", "name", "first", "activity"];
 
-/** A lane with all that is below it. */
+/** Sums of a lane and its descendants. */
 interface Sum {
   things: number;
   first: number;
@@ -48,7 +49,7 @@ interface Sum {
   threads: number;
 }
 
-/** Sums of all lanes by id: a lane and those below it, however deep. */
+/** Sums of all lanes and their descendants, by lane id. */
 export function sums(lanes: readonly Lane[], activity: Activity): ReadonlyMap<number, Sum> {
   const byId = new Map(lanes.map((lane) => [lane.id, lane]));
   const all = new Map<number, Sum>();
@@ -71,7 +72,7 @@ export function sums(lanes: readonly Lane[], activity: Activity): ReadonlyMap<nu
   return all;
 }
 
-/** Compares lanes for an order; of equal ones the order stays. Null: as they are recorded. */
+/** Returns a comparison for a stable sort of lanes; null for the recorded order. */
 export function comparing(
   order: Order,
   of: ReadonlyMap<number, Sum> | null,
@@ -91,7 +92,7 @@ export function comparing(
   };
 }
 
-/** What the header of a process says of its threads in the range. */
+/** Text in the header of a process that summarizes its threads in the range. */
 export function summaryText(sum: Sum | undefined, of: Interval): string {
   if (sum === undefined || sum.threads === 0) return "";
   const threads = `${sum.threads} thread${sum.threads === 1 ? "" : "s"}`;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Messages as arrows between lanes.
+// Arrows between lanes, for messages.
 
 import { type Frame, BadFrame, f64, u32 } from "../protocol/frame.ts";
 import { type Layout, screenY } from "./layout.ts";
@@ -40,12 +40,12 @@ export interface Line {
   index: number;
 }
 
-/** Thicker by the logarithm of how many messages it stands for. */
+/** Width by the logarithm of the number of messages. */
 export function arrowWidth(count: number): number {
   return Math.min(6, 1 + 0.55 * Math.log2(Math.max(1, count)));
 }
 
-/** Lines on the screen; arrows of which an end's lane is not on the screen, or that lie beside it, are left out. */
+/** Lines on the screen; arrows outside of the view, or with an end on an invisible lane, are left out. */
 export function lines(
   arrows: Arrows,
   view: Interval,
@@ -66,7 +66,10 @@ export function lines(
   return found;
 }
 
-/** The same for lanes as they lie on a screen: arrows begin and end in the middle of a lane's events, else of its first row. */
+/**
+ * Like `lines`, for lanes in screen coordinates: arrows begin and end in the middle of the lane's
+ * events, or of its first row.
+ */
 export function linesOn(
   arrows: Arrows,
   { lanes }: Layout,
@@ -84,7 +87,7 @@ export function linesOn(
   return all.filter((line) => Math.max(line.y0, line.y1) > 0 && Math.min(line.y0, line.y1) < size.height);
 }
 
-/** Programs that share a core send from it to itself: then what is to be seen is between threads. */
+/** Programs that share a core send from the core to itself: arrows are then useful only between threads. */
 export function ownLanes({ fromLane, toLane }: Arrows): "cores" | "threads" {
   const within = fromLane.reduce((sum, from, index) => sum + Number(from === toLane[index]), 0);
   return within * 2 > fromLane.length ? "threads" : "cores";
@@ -93,7 +96,7 @@ export function ownLanes({ fromLane, toLane }: Arrows): "cores" | "threads" {
 const BADGE_ROOM = { x: 60, y: 26 };
 const MOST_BADGES = 40;
 
-/** Which lines say how many they stand for: the thickest, and none so near to another that both could not be read. */
+/** Lines with a visible count: the widest ones, with enough distance for all counts to be readable. */
 export function badged(all: readonly Line[], least: number): Line[] {
   const found: Line[] = [];
   const thickest = all.filter((line) => line.count >= least && Math.abs(line.y1 - line.y0) >= 24);
@@ -107,7 +110,7 @@ export function badged(all: readonly Line[], least: number): Line[] {
   return found;
 }
 
-/** The line nearest to a point, within a few pixels. */
+/** The line nearest to a point, at most `within` pixels away. */
 export function lineAt(all: readonly Line[], x: number, y: number, within: number): Line | null {
   let best: Line | null = null;
   let distance = within;

@@ -7,18 +7,18 @@ import { type Interval, toPixel, width } from "./viewport.ts";
 export interface Tick {
   t: number;
   x: number;
-  /** Between labelled ticks there are unlabelled ones. */
+  /** Text of the tick; null for ticks between the labelled ones. */
   label: string | null;
 }
 
-/** The smallest step of 1, 2 or 5 times a power of ten that is at least as long as asked. */
+/** The smallest step that is at least `atLeast`, of 1, 2 or 5 times a power of ten. */
 export function niceStep(atLeast: number): number {
   const power = 10 ** Math.floor(Math.log10(atLeast));
   for (const factor of [1, 2, 5]) if (power * factor >= atLeast * 0.999999) return power * factor;
   return power * 10;
 }
 
-/** A time of the axis in the unit of its step, with as many decimals as tell two ticks apart. */
+/** A time in the unit of the step, with enough decimals to distinguish successive ticks. */
 export function tickLabel(t: number, step: number): string {
   const unit = unitFor(step);
   const decimals = Math.max(0, -Math.floor(Math.log10(step / unit.ns) + 1e-9));
@@ -32,7 +32,7 @@ function countLabel(count: number, step: number): string {
 
 const NS_PER_S = 1e9;
 
-/** A time, or how long something takes, in ticks of a clock. */
+/** A time or duration in ticks of a clock. */
 export function clockTicks(ns: number, hz: number): string {
   return `${thousands((ns * hz) / NS_PER_S)} ticks`;
 }
@@ -42,7 +42,10 @@ const MOST_TICKS = 400;
 
 let last: { view: Interval; widthPx: number; hz: number | null; found: readonly Tick[] } | null = null;
 
-/** The axis and the grid ask for the same ones in each frame. `hz`: in ticks of a clock, not in seconds. */
+/**
+ * Cached, because the axis and the grid request the same ticks in each frame. `hz`: in ticks of a
+ * clock, not in seconds.
+ */
 export function ticks(view: Interval, widthPx: number, hz: number | null = null): readonly Tick[] {
   if (last?.view !== view || last.widthPx !== widthPx || last.hz !== hz)
     last = { view, widthPx, hz, found: made(view, widthPx, hz) };
@@ -51,10 +54,10 @@ export function ticks(view: Interval, widthPx: number, hz: number | null = null)
 
 function made(view: Interval, widthPx: number, hz: number | null): Tick[] {
   if (widthPx <= 0 || !(width(view) > 0)) return [];
-  // A step is round in what its labels count.
+  // Steps are round numbers of the unit of the labels.
   const scale = hz === null ? 1 : NS_PER_S / hz;
   const step = niceStep((width(view) * TICK_PX) / widthPx / scale);
-  // Steps of 2 are divided into 4, those of 1 and 5 into 5: the parts are round as well.
+  // Steps of 2 are divided by 4, those of 1 and 5 by 5, so that the parts are round numbers as well.
   const leading = Math.round(step / 10 ** Math.floor(Math.log10(step) + 1e-9));
   const parts = leading === 2 ? 4 : 5;
   const small = step / parts;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A range of durations of one kind of span, and where on the timeline such spans are.
+// A range of durations of one kind of span, and the places of such spans on the timeline.
 
 import { BadFrame, type Frame, f64, u32 } from "../protocol/frame.ts";
 import { rowKey } from "./picture.ts";
 import { duration } from "./units.ts";
 
-/** Durations in nanoseconds, both ends included; null: no end. */
+/** Durations in nanoseconds, both ends included; null for an open end. */
 export interface Brush {
-  /** Number of the kind among the session's. */
+  /** Index of the kind in the session's list. */
   kind: number;
   name: string;
   least: number | null;
   most: number | null;
 }
 
-/** Stretches of time by row, by begin. */
+/** Time ranges by row, sorted by begin. */
 export type Stretches = ReadonlyMap<string, { begin: Float64Array; end: Float64Array }>;
 
 export interface Brushed {
@@ -22,7 +22,7 @@ export interface Brushed {
   count: number;
 }
 
-/** As the methods `activities` and `brushed` want it. */
+/** Parameters of the methods `activities` and `brushed`. */
 export function parameters(brush: Brush): Record<string, number> {
   return {
     kind: brush.kind,
@@ -58,7 +58,7 @@ export function takeBrushed(frame: Frame): Brushed {
   return { stretches, count: typeof result.count === "number" ? result.count : row.length };
 }
 
-/** Which bins of a histogram lie in a brush, at least in part: [first, end). */
+/** Bins of a histogram that overlap a brush: [first, end). */
 export function binsOf(edges: readonly number[], brush: Pick<Brush, "least" | "most">): [number, number] {
   const bins = Math.max(0, edges.length - 1);
   let first = 0;
@@ -68,7 +68,7 @@ export function binsOf(edges: readonly number[], brush: Pick<Brush, "least" | "m
   return [first, end];
 }
 
-/** How many take at least as long as each edge: what is left of all, from the left to the right. */
+/** For each edge, the number of durations that are at least as long. */
 export function atLeast(counts: readonly number[]): number[] {
   const left: number[] = [];
   let rest = counts.reduce((sum, one) => sum + one, 0);

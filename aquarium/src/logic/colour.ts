@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Colours that colour-blind people tell apart: hues of Okabe and Ito's and Paul Tol's sets, varied in lightness,
-// so that neighbours differ also in grey. Meaning never hangs on colour alone: bars carry their names.
+// Colours that colour-blind users can distinguish: hues of the sets by Okabe and Ito and by Paul
+// Tol, with varied lightness, so that neighbours also differ in grey. No meaning depends on colour
+// alone: bars contain their names.
 
 export type Rgb = readonly [number, number, number];
 
@@ -47,7 +48,7 @@ const IDLE_LIGHT: Rgb = [216, 221, 227];
 export interface Theme {
   name: "dark" | "light";
   canvas: Rgb;
-  /** Behind a lane's rows. */
+  /** Background of a lane's rows. */
   lane: Rgb;
   text: string;
   faint: string;
@@ -103,19 +104,19 @@ export const LIGHT_THEME: Theme = {
   idleText: "#63707d",
 };
 
-/** Nothing runs under these names: they are drawn as the absence they are. */
+/** Names that mean that nothing runs: drawn in the colour of an empty area. */
 export function isIdle(name: string): boolean {
   return /^(idle|swapper(\/\d+)?|<idle>|unknown|\(unknown\)|unknown application|ready)$/i.test(name.trim());
 }
 
-/** Colours of a list of names by index: the first sixteen all differ. */
+/** Colours of a list of names by index; the first sixteen colours all differ. */
 export class Colours {
   protected readonly byIndex: Rgb[];
 
   constructor(
     readonly names: readonly string[],
     readonly theme: Theme,
-    /** Colours that names have elsewhere, where the same is to look the same. */
+    /** Colours that these names already have in another list. */
     known?: ReadonlyMap<string, Rgb>,
   ) {
     let next = 0;
@@ -160,17 +161,17 @@ const THREAD_STATES: Record<Theme["name"], ReadonlyMap<string, Rgb>> = {
   ]),
 };
 
-/** The name of the state of a thread of which a switch is missing: drawn hatched, not as a bar. */
+/** Name of a thread's state while a context switch is missing: drawn hatched, not as a bar. */
 export const UNKNOWN_STATE = "unknown";
 
-/** The colour of a state of threads, as rows and the legend have it. */
+/** Colour of a thread state, in rows and in the legend. */
 export function threadStateColour(name: string, theme: Theme): Rgb {
   return THREAD_STATES[theme.name].get(name) ?? theme.idle;
 }
 
 const ofThreadStates = new WeakMap<Colours, Colours>();
 
-/** Colours of the same names where they are states of threads. */
+/** Colours of a list of names used as thread states. */
 export function threadStateColours(names: Colours): Colours {
   let colours = ofThreadStates.get(names);
   if (!colours) {
@@ -180,7 +181,7 @@ export function threadStateColours(names: Colours): Colours {
   return colours;
 }
 
-/** Colours of functions: by their names, because numbers are given as they are found. */
+/** Colours of functions, by name, because their numbers depend on the order of discovery. */
 class FunctionColours extends Colours {
   override rgb(index: number): Rgb {
     return (this.byIndex[index] ??= functionColour(this.names[index] ?? "", this.theme));
@@ -215,14 +216,14 @@ export function functionColour(name: string, theme: Theme): Rgb {
   return shade(theme, hash(name));
 }
 
-/** FNV-1a: one name has one colour wherever it is. */
+/** FNV-1a: a name has the same colour everywhere. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 16777619) >>> 0;
   return value;
 }
 
-/** Beyond the palette hues repeat, a little darker or lighter each time round. */
+/** Beyond the palette, hues repeat, slightly darker or lighter in each cycle. */
 function shade(theme: Theme, index: number): Rgb {
   const base = theme.palette[index % theme.palette.length];
   const round = Math.floor(index / theme.palette.length) % 4;

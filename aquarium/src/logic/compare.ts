@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Two recordings held against each other: each has its own time, and an anchor in it that is 0 for both.
+// Comparison of two recordings: each has its own time, and an anchor that is time 0 in both.
 
 import type { Lane, Quality, ScriptAnswer } from "../protocol/types.ts";
 import type { Interval } from "./viewport.ts";
 
-/** A recording by itself, as the method `sides` tells it. */
+/** A recording by itself, as in the response of the method `sides`. */
 export interface Side {
   side: number;
   path: string;
@@ -15,7 +15,7 @@ export interface Side {
   quality: Quality;
 }
 
-/** A number that moved, as the method `compare` tells it. */
+/** A changed measurement, as in the response of the method `compare`. */
 export interface Difference {
   kind: string;
   name: string;
@@ -34,7 +34,10 @@ export interface Difference {
   quality: string;
 }
 
-/** Lanes of a recording with the rows of what these scripts have found there, by the numbers that scripts have for all. */
+/**
+ * Lanes of a recording with the rows that scripts found there; scripts have the numbers of the
+ * whole session.
+ */
 export function withFound(lanes: readonly Lane[], found: ReadonlyMap<number, ScriptAnswer>): Lane[] {
   const rows = [...found].flatMap(([script, answer]) => (answer.rows ?? []).map((row) => ({ ...row, script })));
   return lanes.map((lane) => {
@@ -43,7 +46,7 @@ export function withFound(lanes: readonly Lane[], found: ReadonlyMap<number, Scr
   });
 }
 
-/** From the time of a side to that which both have. */
+/** Converts a time of a side to the common time. */
 export function toCommon(t: number, anchor: number): number {
   return t - anchor;
 }
@@ -52,14 +55,17 @@ export function toOwn(view: Interval, anchor: number): Interval {
   return { t0: view.t0 + anchor, t1: view.t1 + anchor };
 }
 
-/** What both have together, with their anchors at 0. */
+/** Range of the common time that contains both recordings, with their anchors at 0. */
 export function commonWhole(sides: readonly Side[], anchors: readonly number[]): Interval {
   const t0 = Math.min(...sides.map((side, index) => toCommon(side.begin, anchors[index] ?? 0)));
   const t1 = Math.max(...sides.map((side, index) => toCommon(side.end, anchors[index] ?? 0)));
   return Number.isFinite(t0) && t1 > t0 ? { t0, t1 } : { t0: 0, t1: 1 };
 }
 
-/** Recordings of one time belong on one time line; those of different times can only be held against each other. */
+/**
+ * Whether the recordings overlap in time. Overlapping recordings belong on one timeline; others can
+ * only be compared.
+ */
 export function overlap(sides: readonly Side[]): boolean {
   const known = sides.every((side) => /^-?\d{1,20}$/.test(side.origin));
   if (!known || sides.length < 2) return false;
@@ -70,7 +76,7 @@ export function overlap(sides: readonly Side[]): boolean {
   return all.some((a, index) => all.slice(index + 1).some((b) => a.begin <= b.end && b.begin <= a.end));
 }
 
-/** By which factor something is longer, in percent; what is new or gone has none. */
+/** Relative change in percent; empty for new or removed items. */
 export function shiftText(of: Pick<Difference, "before" | "after" | "ratio">): string {
   if (of.before === 0 || of.ratio === null) return "new";
   if (of.after === 0) return "gone";

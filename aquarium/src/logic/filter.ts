@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The session's filter, and the tree with boxes of three states that shows it.
+// The session's filter, and the tree of three-state check boxes that displays it.
 //
-// What is hidden is a set of leaves. A node shows the state of the leaves below it; a leaf may stand below several
-// nodes (an event stands in its subsystem and, if it sends, below "send"): so all agree always.
+// The hidden items are a set of leaves. A node shows the state of its leaves. A leaf can have
+// several parents (an event belongs to its subsystem and, if it sends, to "send"), whose states are
+// always consistent.
 
 import type { Session } from "../protocol/types.ts";
 
 export interface Script {
   id: number;
   name: string;
-  /** Keeps only some events, while it is on. */
+  /** The script filters events while it is switched on. */
   filters: boolean;
-  /** Finds activities, which have rows of their own. */
+  /** The script finds activities, which have rows of their own. */
   finds: boolean;
 }
 
@@ -19,9 +20,9 @@ export interface Filter {
   lanesOff: ReadonlySet<number>;
   classesOff: ReadonlySet<number>;
   applicationsOff: ReadonlySet<number>;
-  /** Those switched on: a script that is off changes nothing. */
+  /** Scripts that are switched on; others have no effect. */
   scriptsOn: ReadonlySet<number>;
-  /** Activities of scripts that are not drawn; this concerns the page alone. */
+  /** Scripts whose activities are not drawn; this affects only the page. */
   activitiesOff: ReadonlySet<number>;
 }
 
@@ -33,7 +34,7 @@ export const EVERYTHING: Filter = {
   activitiesOff: new Set(),
 };
 
-/** Whether nothing is switched off, and no script chooses. */
+/** Whether nothing is switched off, and no script filters. */
 export function leavesAll(filter: Filter): boolean {
   return Object.values(filter).every((one: ReadonlySet<number>) => one.size === 0);
 }
@@ -47,12 +48,12 @@ export interface Leaf {
 export interface Node {
   key: string;
   label: string;
-  /** Events, where known. */
+  /** Number of events, if known. */
   count: number | null;
   quality?: string;
-  /** An application's colour, by its index. */
+  /** Colour of an application, by its index. */
   swatch?: number;
-  /** What the class or application is for whom colours are not enough. */
+  /** Description of the class or application, for users who cannot rely on colours. */
   title?: string;
   leaves: Leaf[];
   children: Node[];
@@ -82,12 +83,12 @@ export function state(filter: Filter, node: Node): State {
   return on === 0 ? "off" : "mixed";
 }
 
-/** A click on a box: all on becomes all off, everything else all on. */
+/** A click on a box that is on switches all leaves off; otherwise all are switched on. */
 export function toggle(filter: Filter, node: Node): Filter {
   return set(filter, node.leaves, state(filter, node) !== "on");
 }
 
-/** Only these of their kind: the others go off. */
+/** Switches the node on, and all other leaves of its kind off. */
 export function only(filter: Filter, node: Node, all: readonly Leaf[]): Filter {
   const kinds = new Set(node.leaves.map((leaf) => leaf.kind));
   const off = set(
@@ -128,7 +129,7 @@ export function isEverything(filter: Filter): boolean {
   );
 }
 
-/** As the method `filter` wants it; sorted, so that equal filters are equal texts. */
+/** Parameters of the method `filter`; sorted, so that equal filters have equal texts. */
 export function parameters(filter: Filter): Record<string, number[]> {
   const sorted = (ids: ReadonlySet<number>) => [...ids].sort((a, b) => a - b);
   return {
@@ -139,10 +140,10 @@ export function parameters(filter: Filter): Record<string, number[]> {
   };
 }
 
-/** The lists of a session that the tree is made of. */
+/** The lists of a session that the tree is built from. */
 export type Lists = Pick<Session, "applications" | "classes" | "lanes">;
 
-/** The tree of a session. Groups without leaves are left out: nothing can be chosen there. */
+/** The tree of a session. Groups without leaves are left out. */
 export function tree(session: Lists, scripts: readonly Script[]): Node[] {
   const groups = [
     cores(session),
@@ -188,7 +189,7 @@ function subsystems(session: Lists): Node {
         leaves: [{ kind: "class", id: one.id }],
         children: [],
       }));
-      // Events of other tracers belong to none.
+      // Events of other tracers have no subsystem.
       const subsystem = group(`subsystem-${name}`, name || "no subsystem", children);
       return {
         ...subsystem,
@@ -235,7 +236,7 @@ function applications(session: Lists): Node {
   );
 }
 
-/** A filter of a script begins switched off, its activities switched on. */
+/** At first the filter of a script is switched off, and its activities are switched on. */
 function ofScripts(scripts: readonly Script[]): Node[] {
   const nodes = (kind: "script" | "activity", of: readonly Script[]): Node[] =>
     of.map((one) => ({

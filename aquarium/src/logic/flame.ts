@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Spans inside spans: the server's sums as a tree, laid out as a flame graph or a sunburst, and two of them compared.
+// Nested spans: the server's sums as a tree, laid out as a flame graph or a sunburst, and the
+// comparison of two trees.
 
 import { type HierarchyRectangularNode, hierarchy, partition } from "d3-hierarchy";
 
-/** A node of the method `flame`. */
+/** A node in the response of the method `flame`. */
 export interface FlameNode {
   parent: number | null;
   name: string | null;
-  /** Of spans; their number among the session's kinds. */
+  /** For spans: index of the kind in the session's list. */
   kind?: number;
-  /** Of what all below belong to. */
+  /** For top-level nodes: the lane of all descendants. */
   lane?: number;
   count: number;
   total: number;
@@ -31,7 +32,7 @@ export interface Branch {
   count: number;
   total: number;
   own: number;
-  /** The same of the recording it is compared with. */
+  /** Values in the recording that it is compared with. */
   before: { count: number; total: number; own: number } | null;
   children: Branch[];
 }
@@ -39,14 +40,14 @@ export interface Branch {
 export type Placed = HierarchyRectangularNode<Branch>;
 
 const ROOT_KEY = "";
-/** Between names of a path: no name of a schema has it. */
+/** Separator of the names in a path; names in schemas cannot contain it. */
 const BELOW = "\u0001";
 
 function branch(key: string, name: string, kind: number | null): Branch {
   return { key, name, kind, count: 0, total: 0, own: 0, before: null, children: [] };
 }
 
-/** Parents come before their children; a node that says otherwise stands at the top. */
+/** Parents precede their children; a node that violates this is placed at the top level. */
 export function toTree(nodes: readonly FlameNode[]): Branch {
   const root = branch(ROOT_KEY, "all", null);
   const made: Branch[] = [];
@@ -64,7 +65,7 @@ export function toTree(nodes: readonly FlameNode[]): Branch {
   return root;
 }
 
-/** Two trees as one: what is in both stands once, with what it was before. */
+/** Merges two trees: nodes in both occur once, with their previous values. */
 export function compared(before: Branch, after: Branch): Branch {
   const numbers = ({ count, total, own }: Branch) => ({ count, total, own });
   const merge = (old: Branch | null, now: Branch | null): Branch => {
@@ -80,7 +81,7 @@ export function compared(before: Branch, after: Branch): Branch {
   return merge(before, after);
 }
 
-/** How wide a node is: its own time with that of all below; of two, the longer. */
+/** Width of a node: its own time and that of its descendants; in a comparison, the larger of both. */
 export function layout(root: Branch): Placed {
   const own = (node: Branch) => Math.max(node.own, node.before?.own ?? 0);
   const tree = hierarchy(root, (node) => node.children).sum(own);
@@ -94,13 +95,13 @@ export function find(root: Placed, key: string): Placed | null {
 
 export interface Box {
   node: Placed;
-  /** Shares of the width, from 0 to 1, and rows from the zoomed node down. */
+  /** Begin and end as shares of the width, from 0 to 1, and row relative to the zoomed node. */
   x0: number;
   x1: number;
   row: number;
 }
 
-/** What is seen with a node zoomed to the whole width: what holds it, it, and what is inside. */
+/** Visible boxes while a node is zoomed to the whole width: its ancestors, itself, and its descendants. */
 export function boxes(root: Placed, zoomed: Placed, least: number): Box[] {
   const wide = zoomed.x1 - zoomed.x0;
   const found: Box[] = [];
@@ -117,14 +118,14 @@ export function boxes(root: Placed, zoomed: Placed, least: number): Box[] {
   return found;
 }
 
-/** By how much something takes longer now, from -1 (gone) to 1 (new); 0 where nothing changed. */
+/** Relative change of the time, from -1 (removed) to 1 (new); 0 if unchanged. */
 export function change(node: Branch): number {
   const before = node.before?.total ?? 0;
   const sum = node.total + before;
   return sum === 0 ? 0 : (node.total - before) / sum;
 }
 
-/** The neighbour that an arrow key means: in, out, before, behind. */
+/** The node that an arrow key selects: child, parent, previous or next sibling. */
 export function neighbour(node: Placed, key: string): Placed | null {
   const siblings = node.parent?.children ?? [node];
   const at = siblings.indexOf(node);

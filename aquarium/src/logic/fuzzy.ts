@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Finding a name by some of its letters, for the command palette and the search.
+// Search of names by some of their letters, for the command palette and the search.
 
-/** How well letters fit a name, in order; null: not at all. Higher is better. */
+/** Quality of a match of letters in order, higher is better; null if they do not match. */
 export function score(name: string, letters: string): number | null {
   const text = name.toLowerCase();
   const wanted = letters.toLowerCase().replace(/\s+/g, "");
@@ -15,13 +15,13 @@ export function score(name: string, letters: string): number | null {
     points += next === at + 1 ? 5 : startsWord ? 4 : 1;
     at = next;
   }
-  // A run of letters is what people mean first.
+  // A contiguous match is the most likely intention.
   if (text.includes(wanted)) points += 10;
   if (text.startsWith(wanted)) points += 10;
   return points - text.length / 100;
 }
 
-/** Those that fit, the best first. */
+/** The matching items, the best first. */
 export function search<T>(things: readonly T[], name: (thing: T) => string, letters: string, most = 50): T[] {
   const found: { thing: T; points: number }[] = [];
   for (const thing of things) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What the page shows, in the URL: a link opens the same view, filter and selection again.
+// State of the page in the URL: a link restores view, filter and selection.
 
 import { ORDERS, type Order } from "./activity.ts";
 import type { Filter } from "./filter.ts";
@@ -10,23 +10,23 @@ export interface Shown {
   view: Interval | null;
   filter: Filter;
   range: Interval | null;
-  /** The selected thing: the lane and row it is on, and when it began. */
+  /** The selected item: its lane, its row, and its begin. */
   selected: { lane: number; row: number; t: number } | null;
   folded: ReadonlySet<number>;
   pinned: readonly number[];
   grouping: Grouping;
   order: Order;
-  /** Empty lanes are left out. */
+  /** Empty lanes are hidden. */
   hideEmpty: boolean;
   tab: string;
   arrows: boolean;
-  /** The axis is in ticks of the clock. */
+  /** The axis is labelled in ticks of the clock. */
   ticks: boolean;
-  /** Two recordings held against each other, by their numbers, and the times of both that are 0. */
+  /** Two compared recordings by their numbers, and the time in each that is 0. */
   compared: { good: number; bad: number; anchors: [number, number] } | null;
 }
 
-/** Beyond this a list in a URL was made up, or is too long to be a link. */
+/** A longer list in a URL is invalid, or too long for a link. */
 const LONGEST_LIST = 10_000;
 
 export function write(shown: Shown): string {
@@ -54,7 +54,7 @@ export function write(shown: Shown): string {
   return parts.length === 0 ? "" : `#${parts.join("&")}`;
 }
 
-/** Whatever stands in the URL: what cannot be read is left out. */
+/** Parses the hash of a URL; invalid parts are ignored. */
 export function read(hash: string): Shown {
   const values = new URLSearchParams(hash.replace(/^#/, ""));
   const text = (key: string) => values.get(key) ?? "";
@@ -70,7 +70,7 @@ export function read(hash: string): Shown {
       lanesOff: new Set(readList(text("lanes-off"))),
       classesOff: new Set(readList(text("events-off"))),
       applicationsOff: new Set(readList(text("applications-off"))),
-      // Scripts live in a server's memory: their ids mean nothing to another one.
+      // Scripts exist in a server's memory: their ids are invalid on another server.
       scriptsOn: new Set(),
       activitiesOff: new Set(),
     },

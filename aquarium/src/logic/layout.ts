@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Lanes as rows of pixels, from top to bottom: tree order, folded, pinned, searched.
+// Layout of lanes as rows of pixels, from top to bottom: tree order, folding, pinning, search.
 
 import type { Lane, RowInfo, RowKind } from "../protocol/types.ts";
 import { rowKey } from "./picture.ts";
@@ -12,11 +12,11 @@ export interface PlacedRow {
   name: string;
   depth: number;
   script: number | null;
-  /** How many rows it stands for, drawn one over the other. */
+  /** Number of rows that are drawn as this one. */
   packed: number;
-  /** How many things had room on none of them. */
+  /** Number of items for which no row was left. */
   leftOut: number;
-  /** From the top of all lanes, in CSS pixels. */
+  /** Distance from the top of all lanes, in CSS pixels. */
   y: number;
   height: number;
 }
@@ -38,7 +38,7 @@ export interface Layout {
   lanes: PlacedLane[];
   pinnedHeight: number;
   height: number;
-  /** Lanes that are left out because they are empty. */
+  /** Number of lanes that are hidden because they are empty. */
   emptyLanes: number;
 }
 
@@ -49,11 +49,14 @@ export interface LayoutOptions {
   folded: ReadonlySet<number>;
   pinned: readonly number[];
   search: string;
-  /** Rows that are left out, by their keys, and lanes without any other; null: none are. */
+  /**
+   * Keys of rows to hide because they are empty, together with lanes that have no other rows; null
+   * to hide none.
+   */
   emptyRows?: ReadonlySet<string> | null;
-  /** Lanes that stay although they are empty. */
+  /** Lanes that are shown although they are empty. */
   kept?: ReadonlySet<number>;
-  /** The order of lanes that are below one, or below none; null: as they are recorded. */
+  /** Order of sibling lanes; null for the recorded order. */
   compare?: ((a: Lane, b: Lane) => number) | null;
 }
 
@@ -76,18 +79,18 @@ export function rowHeight(kind: RowKind): number {
   return ROW_HEIGHT[kind] ?? 16;
 }
 
-/** Whether a row is drawn by how much there is, not thing by thing: bars over each other would look like one. */
+/** Whether a row is drawn by density rather than item by item: overlapping bars would look like one. */
 export function isDense(row: Pick<PlacedRow, "kind" | "packed">): boolean {
   return row.kind === "events" || row.kind === "samples" || row.packed > 1;
 }
 
-/** What a row says that stands for several. */
+/** Label of a row that represents several rows. */
 export function packedText({ packed, leftOut }: Pick<PlacedRow, "packed" | "leftOut">): string {
   const rows = `${leftOut > 0 ? brief(packed) : thousands(packed)} rows in one`;
   return leftOut > 0 ? `${rows}, ${brief(leftOut)} left out` : rows;
 }
 
-/** The same in full. */
+/** Long form of `packedText`. */
 export function packedTitle({ packed, leftOut }: Pick<PlacedRow, "packed" | "leftOut">): string {
   const drawn = [
     `So many overlap here that ${thousands(packed)} rows are drawn in one:`,
@@ -103,7 +106,10 @@ export function packedTitle({ packed, leftOut }: Pick<PlacedRow, "packed" | "lef
   return [...drawn, ...rest].join(" ");
 }
 
-/** Interfaces behind cores, in and out of one beside each other: packets begin before, or long after, whoever they are for. */
+/**
+ * Interfaces follow the cores, with both directions of an interface next to each other: packets
+ * begin before, or long after, the threads that they are for.
+ */
 function withPackets(roots: readonly Lane[]): Lane[] {
   const packets = roots.filter((lane) => lane.kind === "packets");
   packets.sort((a, b) => a.name.localeCompare(b.name));
@@ -111,7 +117,10 @@ function withPackets(roots: readonly Lane[]): Lane[] {
   return [...cores, ...packets, ...roots.filter((lane) => lane.kind !== "cpu" && lane.kind !== "packets")];
 }
 
-/** Lanes with those that hold them first; a lane whose parent is missing, or its own ancestor, stands at the top. */
+/**
+ * Lanes with parents before children; a lane with a missing parent, or which is its own ancestor,
+ * is placed at the top level.
+ */
 export function treeOrder(
   lanes: readonly Lane[],
   compare: ((a: Lane, b: Lane) => number) | null = null,
@@ -136,14 +145,14 @@ export function treeOrder(
     return order;
   }
   for (const below of children.values()) below.sort(compare);
-  // CPUs and interfaces stay above what is ordered, by their numbers.
+  // CPUs and interfaces are sorted by their numbers and stay above the ordered lanes.
   const isFixed = (lane: Lane) => lane.kind === "cpu" || lane.kind === "packets";
   for (const root of ordered.filter(isFixed)) visit(root, 0);
   for (const root of ordered.filter((lane) => !isFixed(lane)).sort(compare)) visit(root, 0);
   return order;
 }
 
-/** Which lanes stand where: all; cores alone; processes with their threads; threads one below the other. */
+/** Shown lanes: all; cores only; processes with their threads; or threads without their processes. */
 export type Grouping = "all" | "cores" | "processes" | "threads";
 export const GROUPINGS: Grouping[] = ["all", "cores", "processes", "threads"];
 
@@ -158,7 +167,7 @@ export function regrouped(lanes: readonly Lane[], by: Grouping): readonly Lane[]
   };
   const kept = lanes.filter((lane) => (rootOf(lane).kind === "cpu") === (by === "cores"));
   if (by !== "threads") return kept;
-  // What was below a process stands by itself; a counter stays below its thread.
+  // Children of a process become top-level lanes; a counter stays below its thread.
   return kept
     .filter((lane) => lane.kind !== "process" || lane.rows.length > 0)
     .map((lane) =>
@@ -179,7 +188,7 @@ function loops(lane: Lane, byId: Map<number, Lane>): boolean {
 
 export function matches(lane: Lane, search: string): boolean {
   const text = `${lane.kind} ${lane.name}`.toLowerCase();
-  // Ids are known whole or not at all: part of one is part of many.
+  // An id only matches as a whole, because many ids contain the same digits.
   const ids = [lane.pid, lane.tid].map(String);
   return search
     .toLowerCase()
@@ -196,7 +205,7 @@ export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
     const lane = entry.lane;
     const all = lane.rows.filter((row) => isShown(lane, row, options));
     const folded = options.folded.has(lane.id);
-    // Folded, a lane shows one line of what it has, not nothing.
+    // A folded lane still shows its first row.
     const shown = folded ? all.slice(0, 1) : all;
     const rows: PlacedRow[] = [];
     let at = y + LANE_PAD;
@@ -246,14 +255,14 @@ function isShown(lane: Lane, row: RowInfo, { scriptsOff, emptyRows }: LayoutOpti
   return !emptyRows?.has(rowKey(lane.id, row.row));
 }
 
-/** Without lanes that have no row, and none below; and how many these are. */
+/** Removes lanes without rows and without descendants that have rows; also returns their number. */
 function withoutEmpty(
   kept: ReturnType<typeof treeOrder>,
   order: ReturnType<typeof treeOrder>,
   options: LayoutOptions,
 ): [ReturnType<typeof treeOrder>, number] {
   if (!options.emptyRows) return [kept, 0];
-  // What is folded away is there as well.
+  // Folded lanes count as well.
   const full = new Set<number>();
   const path: Lane[] = [];
   for (const { lane, level } of order) {
@@ -267,7 +276,7 @@ function withoutEmpty(
   return [rest, kept.length - rest.length];
 }
 
-/** Without what is hidden, folded away below its parent, or not searched for. */
+/** Removes lanes that are hidden, folded, or do not match the search. */
 function keep(order: ReturnType<typeof treeOrder>, options: LayoutOptions): ReturnType<typeof treeOrder> {
   const kept: typeof order = [];
   let skipBelow = Infinity;
@@ -297,19 +306,19 @@ function foundWithAncestors(order: ReturnType<typeof treeOrder>, search: string)
   return found;
 }
 
-/** The lanes that a scrolled view shows, pinned ones always. */
+/** Visible lanes at a scroll position; pinned lanes are always visible. */
 export function visible(layout: Layout, scrollTop: number, height: number): PlacedLane[] {
   const top = layout.pinnedHeight + scrollTop;
   const bottom = scrollTop + height;
   return layout.lanes.filter((lane) => lane.pinned || (lane.y + lane.height > top && lane.y < bottom));
 }
 
-/** Where a lane is on the screen: pinned lanes do not scroll. */
+/** Position of a lane on the screen; pinned lanes do not scroll. */
 export function screenY(lane: { pinned: boolean }, y: number, scrollTop: number): number {
   return lane.pinned ? y : y - scrollTop;
 }
 
-/** The row under a point of the screen. */
+/** The row at a point of the screen. */
 export function rowAt(
   layout: Layout,
   screen: number,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What a server tells by itself of a session that grows (spec/view.md, section 5), and what it means for the page.
+// Updates from the server about a live session (spec/view.md, section 5), and their effect on the page.
 
 import type { Loss, Session } from "../protocol/types.ts";
 import { type Filter, EVERYTHING } from "./filter.ts";
@@ -30,7 +30,7 @@ const number = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** What was pushed; null of what this page does not know. */
+/** Parses an update; null if this page does not know it. */
 export function readPush(told: Told): Push | null {
   switch (told.event) {
     case "progress":
@@ -77,15 +77,15 @@ export function readPush(told: Told): Push | null {
   }
 }
 
-/** Losses that are told one by one: as many as the server keeps. */
+/** Number of losses that are listed separately; the server keeps the same number. */
 const LOSSES_KEPT = 1000;
 
-/** The newest losses of those that are known and those that came. */
+/** The newest losses of the known and the new ones. */
 export function newestLosses(known: Loss[], came: Loss[]): Loss[] {
   return came.length === 0 ? known : [...known, ...came].slice(-LOSSES_KEPT);
 }
 
-/** A session as it is after something came. */
+/** The session after an update. */
 export function grown(session: Session, push: Extract<Push, { event: "grown" }>): Session {
   return {
     ...session,
@@ -97,14 +97,14 @@ export function grown(session: Session, push: Extract<Push, { event: "grown" }>)
   };
 }
 
-/** What is the same stays the same object: nothing that is made of it is made again. */
+/** Keeps the identity of equal objects, so that nothing derived from them is computed again. */
 function same<T>(before: T, now: T): T {
   return JSON.stringify(before) === JSON.stringify(now) ? before : now;
 }
 
 /**
- * A session that was opened again for its lists. How far it has grown is what is shown of it: the next word of growth
- * says what is there by now, and comes with its picture.
+ * A session after its lists were requested again. It keeps the extent that is shown: the next
+ * growth update reports the current extent, and is shown together with its picture.
  */
 export function reopened(before: Session, now: Session): Session {
   const isGrowing = before.is_live && before.origin === now.origin;
@@ -124,17 +124,17 @@ export function reopened(before: Session, now: Session): Session {
   };
 }
 
-/** All events that are there now. Of several recordings each says how many all have. */
+/** Current number of events. For several recordings, each recording contains the total. */
 export function eventsOf(session: Session): number {
   return session.events ?? session.classes.reduce((sum, one) => sum + one.count, 0);
 }
 
-/** Whether a push says that lists of the session have changed: `open` has them. */
+/** Whether lists of the session have changed and must be requested with `open`. */
 export function hasNewLists(session: Session, push: Extract<Push, { event: "grown" }>): boolean {
   return push.lists !== null && session.lists !== undefined && push.lists !== session.lists;
 }
 
-/** The newest edge at the right: of a session shorter than the span that is wanted, all of it. */
+/** A view of length `span` at the newest edge; the whole session if it is shorter. */
 export function atEdge(whole: Interval, span: number): Interval {
   const wide = Math.max(1, Math.min(span, whole.t1 - whole.t0));
   return { t0: whole.t1 - wide * 0.97, t1: whole.t1 + wide * 0.03 };
@@ -153,19 +153,19 @@ export function endedText(push: Extract<Push, { event: "ended" }>): string {
   return `the recording has ended early${push.why ? `: ${push.why}` : ""}`;
 }
 
-/** How old the newest event is that is shown: what the server said, and the time since. */
+/** Age of the newest shown event: the server's value, plus the time since then. */
 export function lagText(ageNs: number | null, sinceMs: number): string {
   return ageNs === null ? "" : duration(Math.round((ageNs + Math.max(0, sinceMs) * 1e6) / 1e6) * 1e6);
 }
 
-/** How far times of one session are from those of another that has another origin, in nanoseconds. */
+/** Offset between the times of two sessions with different origins, in nanoseconds. */
 export function shiftBetween(before: Session, after: Session): number {
   const known = /^-?\d{1,20}$/;
   if (!known.test(before.origin) || !known.test(after.origin)) return 0;
   return Number(BigInt(before.origin) - BigInt(after.origin));
 }
 
-/** A filter of one session as that of another whose numbers are others: by names. Scripts are run again. */
+/** Converts a filter to another session with other ids, by names. Scripts must be run again. */
 export function renumbered(filter: Filter, before: Session, after: Session): Filter {
   const carry = <T extends { id: number }>(
     off: ReadonlySet<number>,

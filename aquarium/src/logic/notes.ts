@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Notes beside a recording: what somebody wrote about a time, or a stretch of it.
+// Notes about a recording: text of a user at a time, or for a time range.
 
 export interface Note {
   /** Nanoseconds since the session's origin. */
@@ -10,7 +10,7 @@ export interface Note {
 
 const LONGEST = 10_000;
 
-/** What the sidecar holds, which anybody may have edited: what is no note is left out. */
+/** Parses the notes file, which users can edit; invalid notes are ignored. */
 export function readNotes(held: unknown): Note[] {
   if (!Array.isArray(held)) return [];
   const notes: Note[] = [];

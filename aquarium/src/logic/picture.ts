@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A `view` answer, taken apart: rows with their slices of the columns, and single things where rows are exact.
+// Decodes the response of `view`: rows with their slices of the columns, and single items of exact rows.
 
 import { BadFrame, type Frame, f64, u16, u32, u8 } from "../protocol/frame.ts";
 import { FLAG_DAMAGED, FLAG_LOST, type RowColumns, flaggedRuns } from "./raster.ts";
@@ -10,7 +10,7 @@ export interface Items {
   end: Float64Array;
   name: Uint32Array;
   event: Float64Array;
-  /** CPUs of threads that run, else `NO_CPU`; and 1 where a thread exited at the end. Empty: unknown. */
+  /** CPU of running threads, or `NO_CPU`; 1 if a thread exited at the end. Empty if unknown. */
   cpu: Uint16Array;
   exits: Uint8Array;
 }
@@ -22,10 +22,10 @@ export interface PictureRow {
   row: number;
   exact: boolean;
   columns: RowColumns;
-  /** Stretches of pixels with losses, and with damage: [first, end). */
+  /** Ranges of pixels with losses, and with damage: [first, end). */
   lost: [number, number][];
   damaged: [number, number][];
-  /** Of exact rows, by begin. */
+  /** Items of exact rows, sorted by begin. */
   items: Items;
 }
 
@@ -34,11 +34,11 @@ export interface Picture {
   filter: number;
   rows: PictureRow[];
   byRow: Map<string, number>;
-  /** Of rows of calls, what numbers of functions stand for: no list has all of them. */
+  /** For rows of calls: names of functions by number; no other list contains all of them. */
   functions?: ReadonlyMap<number, string>;
-  /** Bytes of recorded instructions that have not been looked at yet: there will be more to see. */
+  /** Bytes of recorded instructions that are not decoded yet; later pictures will show more. */
   pending?: number;
-  /** The end of the session when it was asked for: of one that grows it shows all before. */
+  /** End of the session when the picture was requested: it is complete up to there. */
   until?: number;
 }
 
@@ -97,13 +97,13 @@ function functionsOf(result: unknown): ReadonlyMap<number, string> {
   );
 }
 
-/** How many bytes of recorded instructions an answer was made without. */
+/** Bytes of recorded instructions that were not decoded for a response. */
 export function pendingOf(result: unknown): number {
   const told = (result as { pending?: unknown } | null)?.pending;
   return typeof told === "number" ? told : 0;
 }
 
-/** Sorted apart by counting: whatever order the server sends, each row's things come out by begin. */
+/** Counting sort by row: whatever the order of the response, the items of each row are sorted by begin. */
 function itemsByRow(frame: Frame, rows: number): Items[] {
   const row = u32(frame, "item_row");
   const begin = f64(frame, "item_begin");
@@ -137,7 +137,7 @@ function itemsByRow(frame: Frame, rows: number): Items[] {
   });
 }
 
-/** The first item that begins at or after a time. */
+/** Index of the first item that begins at or after a time. */
 export function firstFrom(items: Items, t: number): number {
   let low = 0;
   let high = items.begin.length;
@@ -153,7 +153,8 @@ export function firstFrom(items: Items, t: number): number {
 export function itemAt(items: Items, t: number, near: number): number | null {
   let best: number | null = null;
   let distance = near;
-  // Things of one row do not overlap, so only neighbours of the place matter; points may lie close together.
+  // Items of one row do not overlap, so that only neighbours of the position are candidates; points
+  // may be close to each other.
   for (let index = firstFrom(items, t - near) - 1; index < items.begin.length; index++) {
     if (index < 0) continue;
     const begin = items.begin[index];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Where a script is wrong: `LINE:COLUMN` of an error's `where`.
+// Position of an error in a script: `LINE:COLUMN` in the error's `where`.
 
 export function place(where: string | undefined): { line: number; column: number } | null {
   const found = /^(\d{1,7}):(\d{1,7})$/.exec(where ?? "");

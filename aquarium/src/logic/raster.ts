@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Columns of a `view` answer become pixels: one image for all rows, stretched to the screen when drawn.
+// Converts columns of a `view` response to pixels: one image for all rows, which is stretched when drawn.
 //
-// Bars are one pixel high in the image. Rows that are dense are DENSITY_PX high: each column stands as tall as its
-// count, on a logarithmic scale, and at least one pixel where there is anything at all.
+// Bars are one pixel high in the image. Dense rows are DENSITY_PX high: the height of each column
+// shows its count on a logarithmic scale, and is at least one pixel for a count above 0.
 
 import { type Rgb, mix } from "./colour.ts";
 
@@ -20,33 +20,35 @@ export interface RowColumns {
 }
 
 export interface Palette {
-  /** Behind everything. */
+  /** Background colour. */
   background: Rgb;
-  /** The colour of a value of the column less one: what 1 + id means. */
+  /** Colour of an id; the column contains 1 + id. */
   rgb(id: number): Rgb;
 }
 
-/** Even one thing in a pixel of thousands is seen: nothing is fainter than this. */
+/** Minimum opacity, so that even a single item in a pixel of thousands is visible. */
 const FAINTEST = 0.42;
 
-/** How strongly a bar's colour stands against the background. */
+/** Opacity of a bar's colour over the background. */
 export function strength(cover: number): number {
   return cover === 0 ? 0 : FAINTEST + (1 - FAINTEST) * (cover / 255);
 }
 
-/** A single event is as easy to see as a dot. */
+/** Minimum height, at which a single event is as visible as a dot. */
 const LOWEST_PX = 5;
-/** 13 pixels are reached at 200 events: beyond, denser is not more to look at. */
+/** 13 pixels are reached at 200 events; higher densities look the same. */
 const PX_PER_DOUBLING = 1.2;
 
-/** Pixels of `count` (round(16·log2(1+n)), so 255 stands for some 63,000 events) out of DENSITY_PX. */
+/**
+ * Height out of DENSITY_PX for `count`, which is round(16·log2(1+n)), so that 255 means some 63,000 events.
+ */
 export function densityHeight(count: number): number {
   if (count === 0) return 0;
   const doublings = Math.max(0, count / 16 - 1);
   return Math.min(DENSITY_PX, LOWEST_PX + Math.round(doublings * PX_PER_DOUBLING));
 }
 
-// A pixel is one number to store, not four: its bytes are those of RGBA whatever the machine's order is.
+// A pixel is stored as one number rather than four; its bytes are RGBA on any byte order.
 const bytes = new Uint8ClampedArray(4);
 const packed = new Uint32Array(bytes.buffer);
 
@@ -58,7 +60,7 @@ function pack(rgb: Rgb): number {
 
 const HEIGHTS = Uint8Array.from({ length: 256 }, (_, count) => densityHeight(count));
 
-/** Columns [from, to) of a raster, and an image of so many pixels a line that they go to. */
+/** Columns [from, to) of a raster, and the image for them, with `wide` pixels per line. */
 export interface Part {
   from: number;
   to: number;
@@ -66,10 +68,10 @@ export interface Part {
   wide: number;
 }
 
-/** One line of pixels. Empty ones are transparent, so that the grid behind shows. */
+/** Draws one line of pixels. Empty pixels are transparent, so that the grid is visible. */
 function rasterBar({ columns, palette }: RasterRow, { from, to, out }: Part, at: number): void {
   const { colour, cover } = columns;
-  // Neighbours are alike most of the time.
+  // Most neighbours are equal.
   let [value, covered, pixel] = [0, 0, 0];
   for (let x = from; x < to; x++) {
     if (colour[x] !== value || cover[x] !== covered) {
@@ -81,7 +83,7 @@ function rasterBar({ columns, palette }: RasterRow, { from, to, out }: Part, at:
   }
 }
 
-/** DENSITY_PX lines of pixels; columns grow from the bottom line up. */
+/** Draws DENSITY_PX lines of pixels; columns grow upwards from the bottom line. */
 function rasterDensity({ columns, palette }: RasterRow, { from, to, out, wide }: Part, at: number): void {
   const { colour, count } = columns;
   let [value, pixel] = [0, 0];
@@ -97,18 +99,18 @@ function rasterDensity({ columns, palette }: RasterRow, { from, to, out, wide }:
 }
 
 export interface RasterRow {
-  /** Whether it is drawn by how much there is: events, and rows that stand for several. */
+  /** Whether it is drawn by density: events, and rows that represent several. */
   dense: boolean;
   columns: RowColumns;
   palette: Palette;
-  /** Drawn one by one: then it has no lines in the image. */
+  /** Drawn item by item: the row then has no lines in the image. */
   exact?: boolean;
 }
 
 export interface RasterLines {
-  /** First line of each row in the image, and how many lines it has. */
+  /** First line of each row in the image, and number of its lines. */
   rows: { y: number; height: number }[];
-  /** An image is never without a line. */
+  /** At least 1. */
   height: number;
 }
 
@@ -117,7 +119,7 @@ function rasterHeight({ dense, exact }: RasterRow): number {
   return dense ? DENSITY_PX : 1;
 }
 
-/** Where rows stand in their image: one below the other. */
+/** Positions of rows in the image, one below the other. */
 export function rasterLines(rows: readonly RasterRow[]): RasterLines {
   let y = 0;
   const lines = rows.map((row) => {
@@ -128,7 +130,7 @@ export function rasterLines(rows: readonly RasterRow[]): RasterLines {
   return { rows: lines, height: Math.max(y, 1) };
 }
 
-/** All pixels of some columns of all rows, over whatever the image had before. */
+/** Draws some columns of all rows; overwrites the previous contents of the image. */
 export function rasterPart(rows: readonly RasterRow[], lines: RasterLines, part: Part): void {
   rows.forEach((row, index) => {
     if (row.exact) return;
@@ -138,7 +140,7 @@ export function rasterPart(rows: readonly RasterRow[], lines: RasterLines, part:
   });
 }
 
-/** Runs of pixels that have one of the flags, for hatching: [first, end). */
+/** Ranges of pixels with one of the flags, for hatching: [first, end). */
 export function flaggedRuns(flags: Uint8Array, mask: number): [number, number][] {
   const runs: [number, number][] = [];
   let begin = -1;
@@ -153,7 +155,7 @@ export function flaggedRuns(flags: Uint8Array, mask: number): [number, number][]
   return runs;
 }
 
-/** Long runs of one colour that cover their pixels whole: there is room for a name. [first, end, id] */
+/** Long ranges of one colour that cover their pixels completely, with room for a name: [first, end, id]. */
 export function solidRuns(
   columns: RowColumns,
   from: number,

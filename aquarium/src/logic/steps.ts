@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Counters as steps: low, high and last of each pixel (NaN: not known there).
+// Counters as steps: minimum, maximum and last value of each pixel (NaN if unknown).
 
 import { type Frame, f64 } from "../protocol/frame.ts";
 import type { Window } from "./viewport.ts";
@@ -15,7 +15,7 @@ export interface LevelsOf {
   byCounter: Map<number, Levels>;
 }
 
-/** An answer to `levels`, by the counters that were asked for. */
+/** Response of `levels`, by requested counter. */
 export function takeLevels(frame: Frame, counters: readonly number[], window: Window): LevelsOf {
   const [low, high, last] = ["low", "high", "last"].map((name) => f64(frame, name));
   const of = (id: number, index: number): [number, Levels] => {
@@ -25,7 +25,7 @@ export function takeLevels(frame: Frame, counters: readonly number[], window: Wi
   return { window, byCounter: new Map(counters.map(of)) };
 }
 
-/** Between which values the axis of a counter runs; it begins at 0 unless something is below. */
+/** Range of a counter's axis; it begins at 0 unless a value is negative. */
 export function range(levels: Levels): { low: number; high: number } | null {
   let low = Infinity;
   let high = -Infinity;
@@ -46,7 +46,7 @@ export interface Step {
   last: number;
 }
 
-/** Runs of known pixels: nothing is drawn, and no line goes, across what is not known. */
+/** Ranges of pixels with known values: nothing is drawn across unknown ones. */
 export function runs(levels: Levels, between: { low: number; high: number }): Step[][] {
   const found: Step[][] = [];
   let run: Step[] = [];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Numbers as people read them: units, thousands separators, dates.
+// Readable numbers: units, thousands separators, dates.
 
 const NARROW_SPACE = "\u202f";
 
@@ -24,12 +24,12 @@ export function unitFor(ns: number): { ns: number; name: string } {
   return { ns: 1, name: "ns" };
 }
 
-/** A duration with four digits that count: `37.71 µs`, `1.650 ms`, `484 ns`. */
+/** A duration with four significant digits: `37.71 µs`, `1.650 ms`, `484 ns`. */
 export function duration(ns: number | null | undefined): string {
   if (ns === null || ns === undefined || !Number.isFinite(ns)) return "unknown";
   if (ns === 0) return `0${NARROW_SPACE}ns`;
   let unit = unitFor(ns);
-  // 999.96 µs rounds to 1000 µs: that is 1 ms.
+  // 999.96 µs would be rounded to 1000 µs: use 1 ms.
   if (unit.name !== "s" && Math.abs(ns) / unit.ns >= 999.95) unit = unitFor(unit.ns * 1000);
   const value = ns / unit.ns;
   const whole = Math.abs(ns) < 1000 && Number.isInteger(ns);
@@ -37,7 +37,7 @@ export function duration(ns: number | null | undefined): string {
   return `${thousands(value, Math.min(digits, 3))}${NARROW_SPACE}${unit.name}`;
 }
 
-/** A point in time with every nanosecond: `12 345 678 ns` would be unreadable, so `0.012 345 678 s`. */
+/** A time to the nanosecond; `12 345 678 ns` is hard to read, so it is `0.012 345 678 s`. */
 export function instant(ns: number): string {
   const seconds = Math.floor(Math.abs(ns) / 1e9);
   const rest = Math.floor(Math.abs(ns) - seconds * 1e9);
@@ -48,7 +48,10 @@ export function instant(ns: number): string {
   return `${ns < 0 ? "−" : ""}${thousands(seconds)}.${fraction}${NARROW_SPACE}s`;
 }
 
-/** The date (UTC) of a time, where the session's clock has one; to the nanosecond, which Date alone cannot. */
+/**
+ * The date (UTC) of a time, if the session's clock has dates; to the nanosecond, which `Date` does
+ * not support.
+ */
 export function date(origin: string, ns: number): string | null {
   if (!/^-?\d{1,20}$/.test(origin)) return null;
   const total = BigInt(origin) + BigInt(Math.round(ns));
@@ -59,11 +62,11 @@ export function date(origin: string, ns: number): string | null {
   return `${when.toISOString().slice(0, 19).replace("T", " ")}.${below}`;
 }
 
-/** How times of lists are written: since the first event, on the clock of a zone, in nanoseconds since 1970. */
+/** Format of times in lists: since the first event, as UTC or local time, or in nanoseconds since 1970. */
 export type TimeFormat = "relative" | "utc" | "local" | "raw";
 export const TIME_FORMATS: TimeFormat[] = ["relative", "utc", "local", "raw"];
 
-/** A time of a list; where the session's clock has no date, since the first event. */
+/** A time in a list; relative to the first event if the session's clock has no dates. */
 export function timeText(format: TimeFormat, origin: string, ns: number, isDate: boolean): string {
   if (format === "relative" || !isDate || !/^-?\d{1,20}$/.test(origin)) return instant(ns);
   const total = BigInt(origin) + BigInt(Math.round(ns));
@@ -82,7 +85,7 @@ const SHORT: [number, string][] = [
   [1e3, "k"],
 ];
 
-/** A count in little room: `980`, `12.3k`, `4.10M`. */
+/** A short count: `980`, `12.3k`, `4.10M`. */
 export function brief(count: number): string {
   for (const [scale, letter] of SHORT) {
     if (Math.abs(count) >= scale * 0.99995) {
@@ -93,27 +96,27 @@ export function brief(count: number): string {
   return String(count);
 }
 
-/** A share of 1: `12.3 %`, `0.45 %`. */
+/** A share of 1 as a percentage: `12.3 %`, `0.45 %`. */
 export function percent(share: number): string {
   const value = share * 100;
   const decimals = value === 0 || value >= 99.95 ? 0 : value >= 1 ? 1 : 2;
   return `${thousands(value, decimals)}${NARROW_SPACE}%`;
 }
 
-/** A number touched by losses says so: `≥ 12`, `12 ?`. */
+/** Marks numbers that losses affect: `≥ 12`, `12 ?`. */
 export function qualified(text: string, quality: string | undefined): string {
   if (quality === "lower_bound") return `≥${NARROW_SPACE}${text}`;
   if (quality === "unknown") return `${text}${NARROW_SPACE}?`;
   return text;
 }
 
-/** A name without what it belongs to, where there is little room: `MUTEX_HELD` of `threads:MUTEX_HELD`. */
+/** The last part of a name, for narrow places: `MUTEX_HELD` of `threads:MUTEX_HELD`. */
 export function shortName(name: string): string {
   const short = name.slice(name.lastIndexOf(":") + 1);
   return short === "" ? name : short;
 }
 
-/** So many numbers below 256 are bytes, of a packet for instance. */
+/** Minimum length at which a list of numbers below 256 is shown as bytes, of a packet for instance. */
 const LEAST_BYTES = 16;
 
 function listText(list: readonly unknown[], most: number): string {
@@ -124,13 +127,16 @@ function listText(list: readonly unknown[], most: number): string {
   return shown.map((one) => Number(one).toString(16).padStart(2, "0")).join(" ") + rest;
 }
 
-/** A field's value with its unit, of a list at most so many; times in nanoseconds are made readable. */
+/**
+ * A field's value with its unit; at most `most` elements of a list. Times in nanoseconds are shown
+ * in a readable unit.
+ */
 export function fieldText(value: unknown, unit?: string | null, most = 1024): string {
   if (value === null || value === undefined) return "unknown";
   if (Array.isArray(value)) return listText(value, most);
   if (typeof value === "number") {
     if (unit === "ns") return duration(value);
-    // What has no unit is often an id: digits as they are, to be searched for and copied.
+    // A number without a unit is often an id: digits without separators can be searched for and copied.
     return unit
       ? `${Number.isInteger(value) ? thousands(value) : value}${NARROW_SPACE}${unit}`
       : String(value);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A list of up to 1e9 rows behind a native scrollbar.
+// A list of up to 1e9 rows with a native scrollbar.
 //
-// Chromium caps the height of an element at 33,554,428 px: 1.7 million rows of 20 px. Beyond that the scrollbar's
-// position stands for a share of the rows, and small movements (wheel, arrow keys) move by rows, not by share.
+// Chromium caps the height of an element at 33,554,428 px: 1.7 million rows of 20 px. For longer
+// lists, the position of the scrollbar is a fraction of the rows, and small movements (wheel, arrow
+// keys) move by rows instead.
 
-/** Below Chromium's cap, with room for what stands above and below the rows. */
+/** Below Chromium's cap, with room for content above and below the rows. */
 export const TALLEST_PX = 16_000_000;
 
 export interface ListShape {
   rows: number;
   rowPx: number;
-  /** Height of the part that is seen. */
+  /** Height of the visible part. */
   viewPx: number;
 }
 
-/** The height that the scrolled element gets. */
+/** Height of the scrolled element. */
 export function contentPx(shape: ListShape): number {
   return Math.min(shape.rows * shape.rowPx, TALLEST_PX);
 }
@@ -23,12 +24,12 @@ export function isMapped(shape: ListShape): boolean {
   return shape.rows * shape.rowPx > TALLEST_PX;
 }
 
-/** The last row that may stand at the top, as a number with fraction. */
+/** The largest row at the top of the view, with a fraction. */
 export function lastTop(shape: ListShape): number {
   return Math.max(0, shape.rows - shape.viewPx / shape.rowPx);
 }
 
-/** The row at the top (with fraction) for a position of the scrollbar. */
+/** The row at the top, with a fraction, for a scrollbar position. */
 export function topRow(shape: ListShape, scrollTop: number): number {
   const range = contentPx(shape) - shape.viewPx;
   if (range <= 0) return 0;
@@ -36,7 +37,7 @@ export function topRow(shape: ListShape, scrollTop: number): number {
   return Math.min(Math.max(scrollTop / range, 0), 1) * lastTop(shape);
 }
 
-/** The position of the scrollbar for a row at the top. */
+/** The scrollbar position for a row at the top. */
 export function scrollFor(shape: ListShape, row: number): number {
   const range = contentPx(shape) - shape.viewPx;
   if (range <= 0) return 0;
@@ -45,21 +46,21 @@ export function scrollFor(shape: ListShape, row: number): number {
   return (top / lastTop(shape)) * range;
 }
 
-/** The rows to draw: whole numbers, end exclusive. */
+/** The rows to draw: integers, end exclusive. */
 export function shownRows(shape: ListShape, top: number): { first: number; end: number } {
   const first = Math.max(0, Math.floor(top));
   const end = Math.min(shape.rows, Math.ceil(top + shape.viewPx / shape.rowPx) + 1);
   return { first, end: Math.max(first, end) };
 }
 
-/** The top row that brings a row into view with the least movement; in the middle if it was out of sight. */
+/** The top row that makes a row visible: unchanged if the row is visible; otherwise the row is centred. */
 export function topToShow(shape: ListShape, top: number, row: number): number {
   const seen = shape.viewPx / shape.rowPx;
   if (row >= top && row + 1 <= top + seen) return top;
   return Math.min(Math.max(row - Math.floor(seen / 2), 0), lastTop(shape));
 }
 
-/** Pages of the list that are asked for and kept. */
+/** Rows per page; pages are requested and cached. */
 export const PAGE_ROWS = 200;
 
 export function pagesFor(first: number, end: number): number[] {

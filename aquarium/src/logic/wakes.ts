@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Wake-ups of the selected state of a thread, as lines between the lanes of both threads.
+// Wakeups of the selected thread state, as lines between the lanes of both threads.
 
 import type { Thing, Woken, WokenBy } from "../protocol/types.ts";
 import { type Layout, type PlacedLane, screenY } from "./layout.ts";
@@ -7,18 +7,18 @@ import { type Interval, toPixel } from "./viewport.ts";
 
 export interface WakeLine {
   x: number;
-  /** Heights on the screen: of the thread that wakes, and of the one that is woken. */
+  /** Heights on the screen: of the waker and of the woken thread. */
   from: number;
   to: number;
 }
 
-/** Where states of the thread of a lane are drawn, or its first row. */
+/** Centre of the row with the lane's thread states, or of its first row. */
 function middleOf(lane: PlacedLane, scrollTop: number): number {
   const row = lane.rows.find((one) => one.kind === "thread_states") ?? lane.rows[0];
   return screenY(lane, row ? row.y + row.height / 2 : lane.y + lane.height / 2, scrollTop);
 }
 
-/** Lines of those wake-ups whose lanes are both laid out, and whose time is shown. */
+/** Lines of wakeups whose time and both lanes are visible. */
 export function wakeLines(
   thing: Thing | null,
   lane: number,
@@ -48,7 +48,7 @@ export function threadText({ thread, tid }: Woken): string {
   return thread && thread !== number ? `${thread} ${number}`.trim() : number || "unknown";
 }
 
-/** What woke a thread, as text. */
+/** Description of what woke a thread. */
 export function wakerText(by: WokenBy): string {
   if (by.kind === "thread") return threadText(by);
   return by.kind === "interrupt" ? "an interrupt" : "unknown";

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Points of two numbers: of an event's fields, or of counters at the same time.
+// Points with two values: fields of an event, or counters at the same time.
 
 export interface Points {
   x: number[];
   y: number[];
-  /** When each was, to go there. */
+  /** Time of each point, for navigation. */
   t: number[];
 }
 
-/** Only what has both numbers; by x, as a plot wants it. */
+/** Points for which both values are known, sorted by x as a plot requires. */
 export function points(t: ArrayLike<number>, x: ArrayLike<number>, y: ArrayLike<number>): Points {
   const kept: number[] = [];
   for (let index = 0; index < t.length; index++) {
@@ -19,7 +19,7 @@ export function points(t: ArrayLike<number>, x: ArrayLike<number>, y: ArrayLike<
   return { x: of(x), y: of(y), t: of(t) };
 }
 
-/** How two numbers go together, from -1 to 1; null where either never changes. */
+/** Correlation of two values, from -1 to 1; null if either is constant. */
 export function correlation({ x, y }: Points): number | null {
   const count = x.length;
   if (count < 3) return null;

@@ -12,7 +12,7 @@ export interface Frame {
 const ELEMENT_BYTES = { u8: 1, u16: 2, u32: 4, f64: 8 } as const;
 type ElementType = keyof typeof ELEMENT_BYTES;
 
-/** What is not a frame; the connection says so and goes on. */
+/** The bytes are not a valid frame; the connection reports it and stays open. */
 export class BadFrame extends Error {}
 
 interface Described {
@@ -72,7 +72,7 @@ export function decodeFrame(buffer: ArrayBuffer): Frame {
   return { id, result: json.result ?? null, columns };
 }
 
-/** A column of one type; empty where the server left it out. */
+/** A column of 8-bit integers; empty if the server left it out. */
 export function u8(frame: Frame, name: string): Uint8Array {
   return pick(frame, name, Uint8Array);
 }

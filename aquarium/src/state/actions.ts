@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What keys, buttons and the palette do.
+// Actions of keys, buttons and the palette.
 
 import { batch } from "@preact/signals";
 import { ORDERS } from "../logic/activity.ts";
@@ -26,7 +26,7 @@ export const zoomIn = (): void => zoomBy(1 / ZOOM_STEP);
 export const zoomOut = (): void => zoomBy(ZOOM_STEP);
 
 export function zoomBy(factor: number, at = pointer()): void {
-  // The newest edge stays where it is while it is followed.
+  // While following, the newest edge stays in place.
   const edge = store.follow.value ? store.whole.value.t1 : at;
   store.view.value = zoom(store.view.value, edge, factor, store.whole.value);
   if (store.follow.value) store.followSpan.value = width(store.view.value);
@@ -40,7 +40,7 @@ export function panBy(share: number): void {
 export const panLeft = (): void => panBy(-PAN_SHARE);
 export const panRight = (): void => panBy(PAN_SHARE);
 
-/** The range, or the selected thing, or everything. */
+/** Fits the marked range, the selected item, or the whole session. */
 export function fitChosen(): void {
   const { value: selected } = store.selected;
   const thing =
@@ -52,7 +52,7 @@ export function fitChosen(): void {
   else store.showAll();
 }
 
-/** Takes a thing as the selection; the list and the graph follow if they are told to. */
+/** Selects an item; if synchronized, the list or the timeline scrolls to it. */
 export async function select(
   next: store.Selected,
   from: "graph" | "list",
@@ -72,7 +72,7 @@ export async function select(
   if (from === "graph" && store.sync.value) await scrollListTo(next.begin);
 }
 
-/** Scrolls the lanes so that one can be seen, unfolding what it is folded into. */
+/** Scrolls to a lane, and unfolds its ancestors. */
 export function showLane(id: number): void {
   const lanes = store.laneById.value;
   const unfolded = new Set(store.folded.value);
@@ -97,7 +97,7 @@ export async function scrollListTo(t: number): Promise<void> {
   if (answer) store.listAt.value = { row: answer.from, stamp: ++stamp };
 }
 
-/** The next (or previous) event, of the kind that is selected if one is. */
+/** Selects the next or previous event, of the selected class if an event is selected. */
 export async function step(forward: boolean): Promise<void> {
   const selected = store.selected.value;
   const { t0, t1 } = store.view.value;
@@ -139,12 +139,12 @@ export function thingOf(answer: unknown): Thing | null {
   return thing !== null && typeof thing === "object" && typeof thing.begin === "number" ? thing : null;
 }
 
-/** The row of a lane on which its events are dots. */
+/** The row of a lane that shows its events as dots. */
 export function eventsRow(lane: number): number | null {
   return store.laneById.value.get(lane)?.rows.find((row) => row.kind === "events")?.row ?? null;
 }
 
-/** A selection known by its place alone, as a link has it: what it is, the server says. */
+/** Selects an item by its position only, as in a link; the server supplies its details. */
 export async function recall(lane: number, row: number, t: number): Promise<void> {
   const place = { lane, row, t: Math.round(t), within: 0 };
   const thing = thingOf(await ask("at", { ...place, filter: store.filterId.value }));
@@ -152,7 +152,7 @@ export async function recall(lane: number, row: number, t: number): Promise<void
   if (thing && store.sync.value) await scrollListTo(thing.begin);
 }
 
-/** Selects the state that the thread of a lane was in at a time. */
+/** Selects the state of a lane's thread at a time. */
 export async function goToState(lane: number, at: number): Promise<void> {
   const row = store.laneById.value.get(lane)?.rows.find((one) => one.kind === "thread_states")?.row ?? null;
   const place = { lane, row, t: Math.round(at), within: 0, filter: store.filterId.value };
@@ -207,7 +207,7 @@ export interface Command {
   name: string;
   keys: string;
   run: () => void;
-  /** Left out of the sheet and the palette where it would do nothing. */
+  /** Condition for the action to be listed in the sheet and the palette. */
   when?: () => boolean;
 }
 
@@ -320,7 +320,7 @@ export function available(): Command[] {
 
 const DIALOGS = [store.hotkeysOpen, store.problemsOpen, store.legendOpen];
 
-/** Keys that open and close dialogs, or change their looks. */
+/** Keys that open and close dialogs, or change the appearance. */
 const OF_DIALOGS = new Set(["?", "P", "E", "T"]);
 
 const ARROWS: Record<string, () => void> = {
@@ -332,7 +332,7 @@ const ARROWS: Record<string, () => void> = {
   "-": zoomOut,
 };
 
-/** True if the key meant something. Keys typed into fields are theirs. */
+/** Handles a key; returns whether it had an effect. Keys typed into input fields are ignored. */
 export function key(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
   if (event.key === "P" && event.ctrlKey && event.shiftKey) {
@@ -353,14 +353,14 @@ export function key(event: KeyboardEvent): boolean {
     store.problemsOpen.value = false;
     return true;
   }
-  // What a dialog covers does not move.
+  // While a dialog is open, the page under it ignores keys.
   if (DIALOGS.some((open) => open.value)) {
     const toggles = available().filter((one) => OF_DIALOGS.has(one.keys));
     const toggle = toggles.find((one) => one.keys.toLowerCase() === event.key.toLowerCase());
     toggle?.run();
     return toggle !== undefined;
   }
-  // Lists, trees and tabs use the arrow keys themselves.
+  // Lists, trees and tabs handle the arrow keys themselves.
   const own = target?.closest("[role=grid], [role=tree], [role=tablist], [role=listbox]");
   if (event.key in ARROWS && !own) {
     ARROWS[event.key]();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What lanes have in the shown time: asked for when the view rests, so that lanes stay where they are while it moves.
+// Contents of lanes in the visible time: requested when the view rests, so that lanes do not move
+// while it moves.
 
 import { effect } from "@preact/signals";
 import { type Activity, takeActivity } from "../logic/activity.ts";
@@ -11,9 +12,9 @@ import { failed, request } from "./server.ts";
 import * as store from "./store.ts";
 
 const METHOD = "lane_activity";
-/** A view that moved less than this ago moves still. */
+/** The view rests if it did not move for this time. */
 const REST_MS = 140;
-/** A view that follows a recording never rests: it asks so often. */
+/** Interval of requests for a view that follows a recording, because it never rests. */
 const FOLLOW_MS = 1000;
 
 interface Wish {
@@ -27,7 +28,7 @@ const loader = new Loader<Wish, Activity>(
   failed,
 );
 
-/** The shown time as far as the session has it: margins beside it are not counted. */
+/** The visible time within the session, without margins. */
 function shownTime(): Interval {
   const { view, whole } = store;
   const t0 = Math.floor(Math.max(view.value.t0, whole.value.t0));
@@ -45,12 +46,12 @@ export function keepActivity(): void {
     const isOpen = store.isOpened.value && store.status.value === "open";
     if (!isAble || !isOpen || store.canvasSize.value.width === 0) return;
     const wish = { of: shownTime(), filter: store.filterId.value };
-    // Rows of scripts come and go with the lists.
+    // Rows of scripts change with the lists.
     const lists = store.session.value?.lists;
     const key = JSON.stringify([wish, lists, store.scripts.value.length]);
     if (key === wanted) return;
     wanted = key;
-    // One that follows is never done.
+    // A following view never completes, and does not count as pending.
     if (!store.follow.value) done ??= begun();
     const rest = store.follow.value ? Math.max(REST_MS, askedAt + FOLLOW_MS - performance.now()) : REST_MS;
     if (store.follow.value && timer !== undefined) return;

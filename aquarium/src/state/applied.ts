@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The session's filter and scripts on each of two recordings that are held against each other. Scripts look at each of
-// them alone, as if it had been opened by itself: that takes its time, and may fail there.
+// The session's filter and scripts on each of two compared recordings. Scripts run over each
+// recording alone, as if only that had been opened; this takes time, and can fail for one
+// recording.
 
 import { computed, effect, untracked } from "@preact/signals";
 import type { Looked, Which } from "./compare.ts";
@@ -11,14 +12,14 @@ import { begun } from "./pending.ts";
 import { request } from "./server.ts";
 import * as store from "./store.ts";
 
-/** How often it is asked how far a script has come. */
+/** Interval of requests for the progress of a script. */
 const ASK_MS = 200;
 
 type LookedAt = { script: number } & Looked;
 type FilterAnswer = { count?: number; quality?: Quality; running: LookedAt[] };
 type ScriptOfSide = ({ is_running: true } & Looked) | ({ is_running: false } & ScriptAnswer);
 
-/** Asks until an answer is the last, as long as anybody wants it; null where nobody does. */
+/** Repeats a request until its response is final; null if the result is not wanted any more. */
 async function last<T>(ask: () => Promise<T>, isLast: (answer: T) => boolean, isWanted: () => boolean) {
   const done = begun();
   try {
@@ -37,7 +38,7 @@ async function last<T>(ask: () => Promise<T>, isLast: (answer: T) => boolean, is
   }
 }
 
-/** Scripts that look at a half, told anew; those of `of` that are not among them have done so. */
+/** Updates the progress of scripts on a half; scripts in `of` that are not in `now` have finished. */
 function looks(which: Which, of: Iterable<number>, now: readonly LookedAt[]): void {
   const looking = new Map(lookingAt[which].value);
   for (const script of of) looking.delete(script);
@@ -87,7 +88,7 @@ function startFilter(which: Which): void {
   });
 }
 
-/** Activities that are shown, where they are not known of this half. */
+/** Requests the shown activities that are not known for this half yet. */
 function startActivities(which: Which): void {
   const side = computed(() => halves.value?.[which].info.side ?? null);
   const wanted = computed(() => {

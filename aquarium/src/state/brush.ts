@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The brushed range of durations: lists show what is in it, and the timeline where that is.
+// The brushed range of durations: lists are restricted to it, and the timeline marks its spans.
 
 import { effect, signal } from "@preact/signals";
 import { type Brush, type Brushed, parameters, takeBrushed } from "../logic/brush.ts";
@@ -54,7 +54,7 @@ export function startBrush(): void {
       return;
     if (!store.methods.value.has("brushed")) return;
     const window = planWindow(view, width, 1);
-    // A kind's number is this session's own: one that has another name there is not meant.
+    // Ids of kinds are valid in one session only: the brush is cleared if the id has another name now.
     if (session.span_kinds.find((kind) => kind.id === of.kind)?.name !== of.name) return setBrush(null);
     const key = JSON.stringify([of, lanes, window.t0, window.t1, filter, session.end]);
     if (key === wanted && brushed.value !== null) return;

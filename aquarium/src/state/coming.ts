@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Growth that is shown together with its picture. Shown as soon as it is told, each word of it would be two frames, the
-// old picture moved and then the new one, and frames are most of what a page costs that follows a recording.
+// Applies a growth update together with its picture. Without that, each update would cost two
+// frames: the old picture moved, and then the new one. Frames are most of the cost of a page that
+// follows a recording.
 
-/** After this long growth is shown without its picture: a slow server does not hold up the rest. */
+/** Timeout after which growth is shown without its picture, so that a slow server does not delay it. */
 const PATIENCE_MS = 150;
 
 export class Coming<Word, Picture> {
   private asked: Word | null = null;
-  /** What came since, as one word. */
+  /** Later updates, merged. */
   private newer: Word | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    /** The picture of the session as it is after a word; null where none is to be had. */
+    /** Requests the picture of the session after an update; null if none is available. */
     private readonly ask: (word: Word) => Promise<Picture | null>,
     private readonly show: (word: Word, picture: Picture | null) => void,
     private readonly join: (before: Word, after: Word) => Word,
@@ -23,19 +24,19 @@ export class Coming<Word, Picture> {
     else this.newer = this.newer === null ? word : this.join(this.newer, word);
   }
 
-  /** Shows at once what came, without a picture: something else is about to change what it is of. */
+  /** Applies pending updates at once without a picture, because the session is about to change otherwise. */
   settle(): void {
     const words = this.waiting();
     this.forget();
     for (const word of words) this.show(word, null);
   }
 
-  /** What is not shown yet. */
+  /** Updates that are not applied yet. */
   waiting(): Word[] {
     return [this.asked, this.newer].filter((word) => word !== null);
   }
 
-  /** What came is of a session that is not shown any more. */
+  /** Drops pending updates, which are of a session that is not shown any more. */
   forget(): void {
     clearTimeout(this.timer);
     this.asked = null;

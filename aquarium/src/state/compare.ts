@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Two recordings held against each other: which, aligned by what, and their pictures. While they are, the view is of
-// the time that both have, and the filter stays the session's.
+// Comparison of two recordings: their selection, alignment and pictures. Meanwhile the view is in
+// the common time, and the filter remains that of the session.
 
 import { type Signal, batch, computed, effect, signal } from "@preact/signals";
 import type { Arrows } from "../logic/arrows.ts";
@@ -16,11 +16,11 @@ import * as store from "./store.ts";
 export type Which = "good" | "bad";
 export const BOTH: Which[] = ["good", "bad"];
 
-/** Of one of the two. */
+/** One of the two recordings. */
 export interface Half {
   info: Side;
   session: Session;
-  /** The time of its own that is 0 for both. */
+  /** Time of the recording that is 0 in the common time. */
   anchor: number;
   folded: ReadonlySet<number>;
 }
@@ -29,28 +29,28 @@ export const sides = signal<Side[]>([]);
 export const halves = signal<Record<Which, Half> | null>(null);
 export const alignedBy = signal("the begin of both");
 export const pictures: Record<Which, Signal<Picture | null>> = { good: signal(null), bad: signal(null) };
-/** Messages of each, of the filter that they were asked with. */
+/** Messages of each recording, with the filter of the request. */
 export const arrowsOf: Record<Which, Signal<{ arrows: Arrows; filter: number } | null>> = {
   good: signal(null),
   bad: signal(null),
 };
 export const levelsOf: Record<Which, Signal<LevelsOf | null>> = { good: signal(null), bad: signal(null) };
 export const scrolled: Record<Which, Signal<number>> = { good: signal(0), bad: signal(0) };
-/** CSS pixels of each half's canvas. */
+/** Size of each half's canvas in CSS pixels. */
 export const halfSize: Record<Which, Signal<{ width: number; height: number }>> = {
   good: signal({ width: 0, height: 0 }),
   bad: signal({ width: 0, height: 0 }),
 };
 export const picked = signal<{ which: Which; lane: number; row: number; thing: Thing } | null>(null);
 
-/** The filter that a half can be asked with, and what it leaves there. */
+/** The filter as applied to a half, and its result. */
 export interface Applied {
-  /** Null: its scripts have not looked at this recording, or failed there. */
+  /** Null while its scripts run over this recording, or after they failed. */
   filter: number | null;
-  /** Of events; null of everything. */
+  /** Number of remaining events; null without a filter. */
   count: number | null;
   quality?: Quality;
-  /** Why the session's filter cannot be applied. */
+  /** Reason why the session's filter cannot be applied. */
   problem: string | null;
 }
 export const NOTHING_APPLIED: Applied = { filter: null, count: null, problem: null };
@@ -58,7 +58,7 @@ export const applied: Record<Which, Signal<Applied>> = {
   good: signal(NOTHING_APPLIED),
   bad: signal(NOTHING_APPLIED),
 };
-/** How far a script has looked at a half. */
+/** Progress of a script on a half. */
 export interface Looked {
   looked: number;
   events: number;
@@ -67,19 +67,19 @@ export const lookingAt: Record<Which, Signal<ReadonlyMap<number, Looked>>> = {
   good: signal(new Map()),
   bad: signal(new Map()),
 };
-/** What scripts have found in a half alone: rows are by its own numbers. */
+/** Results of scripts on each half; rows have the half's own numbers. */
 export const foundOf: Record<Which, Signal<ReadonlyMap<number, ScriptAnswer>>> = {
   good: signal(new Map()),
   bad: signal(new Map()),
 };
-/** What both can be asked with; null as long as they cannot. */
+/** The filter, once it is applied to both halves; null before. */
 export const appliedToBoth = computed(() => {
   const [good, bad] = BOTH.map((which) => applied[which].value);
   const filter = good.filter === bad.filter ? good.filter : null;
   return { filter, problem: good.problem ?? bad.problem };
 });
 
-/** The view of the joined session, to go back to. */
+/** The view of the joined session, restored after the comparison. */
 let viewBefore: { t0: number; t1: number } | null = null;
 
 export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0]): Promise<boolean> {
@@ -110,7 +110,7 @@ export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0
   return true;
 }
 
-/** There is half the room: processes with many threads begin folded. */
+/** Only half of the screen is available: processes with many threads are folded at first. */
 function firstFolded(session: Session): ReadonlySet<number> {
   const children = new Map<number, number>();
   for (const lane of session.lanes) {
@@ -144,7 +144,7 @@ export function setHalf(which: Which, change: Partial<Half>): void {
   if (now) halves.value = { ...now, [which]: { ...now[which], ...change } };
 }
 
-/** Puts these times of both at 0; what is looked at stays in the middle of the screen. */
+/** Aligns both recordings at these times, and keeps the centre of the screen. */
 export function align(anchors: Partial<Record<Which, number>>, by: string): void {
   const now = halves.value;
   if (!now) return;
@@ -161,7 +161,7 @@ export function align(anchors: Partial<Record<Which, number>>, by: string): void
   });
 }
 
-/** At the first event of a class that both have, by its names. */
+/** Aligns both at the first event of a class, by its names. */
 export async function alignAtFirst(subsystem: string, name: string): Promise<void> {
   const now = halves.value;
   if (!now) return;
@@ -183,7 +183,7 @@ export async function alignAtFirst(subsystem: string, name: string): Promise<voi
   else align({ good, bad }, `the first ${full} of both`);
 }
 
-/** Whether what was opened together wants to be held against each other. */
+/** Starts the comparison of the opened recordings. */
 export async function startCompare(): Promise<void> {
   const answer = await ask<{ sides: Side[] }>("sides", {});
   if (!answer) return;
@@ -193,7 +193,7 @@ export async function startCompare(): Promise<void> {
 
 const sameName = (names: readonly (readonly string[])[]) => [...new Set(names.flat())];
 
-/** What has one name has one colour on both halves. */
+/** Equal names have equal colours in both halves. */
 function coloursOf(list: (session: Session) => string[]) {
   return computed(() => {
     const now = halves.value;
@@ -217,7 +217,7 @@ function layoutOf(which: Which) {
     const half = halves.value?.[which];
     const joined = store.session.value;
     if (!half || !joined) return { lanes: [], pinnedHeight: 0, height: 0, emptyLanes: 0 };
-    // Cores that the session's filter hides are hidden here, too.
+    // Cores that the session's filter hides are hidden here as well.
     const cpus = new Set(
       joined.lanes.filter((lane) => store.filter.value.lanesOff.has(lane.id)).map((lane) => lane.cpu),
     );
@@ -234,7 +234,7 @@ function layoutOf(which: Which) {
 }
 export const layouts = { good: layoutOf("good"), bad: layoutOf("bad") };
 
-/** Once it is known what was opened. */
+/** Starts the comparison if the opened recordings do not overlap in time. */
 export function compareIfApart(): void {
   let asked = false;
   effect(() => {

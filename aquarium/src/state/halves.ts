@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What is asked of each of two recordings that are held against each other: its picture, arrows and counters.
+// Requests for each of two compared recordings: picture, arrows and counters.
 
 import { effect } from "@preact/signals";
 import { ownLanes, takeArrows } from "../logic/arrows.ts";
@@ -32,7 +32,7 @@ interface Wish {
   window: Window;
   lanes?: number[];
   counters?: number[];
-  /** Counters have none. */
+  /** Counters have no filter. */
   filter?: number;
 }
 
@@ -41,7 +41,7 @@ function loader(method: string, got: (frame: Frame, wish: Wish) => void): Loader
   return new Loader(send, got, failed);
 }
 
-/** What is looked at of a half, in its own time; null if nothing of it can be seen. */
+/** The visible range of a half, in its own time; null if nothing of it is visible. */
 function seen(which: Which): { half: Half; own: Interval; width: number; filter: number } | null {
   const half = halves.value?.[which];
   const { width } = halfSize[which].value;
@@ -71,7 +71,8 @@ function startPictures(which: Which): void {
     if (picture && isServed(picture)) return;
     const window = planWindow(own, px, Math.max(1, rows.length));
     const wish = { side: half.info.side, lanes: placed.map((lane) => lane.id), window, filter };
-    // What was answered before somebody left and came back is not there any more.
+    // There is no picture after the comparison was restarted, although the same request was
+    // answered before.
     if (picture === null || JSON.stringify(wish) !== answered) views.want(wish);
   });
 }
@@ -88,7 +89,7 @@ function startArrows(which: Which): void {
     const lanes = arrowLanes(layouts[which].value);
     const has = arrowsOf[which].value !== null;
     if (!now || !store.arrowsOn.value || now.half.session.channels.length === 0 || lanes.length === 0) return;
-    // As for one time line: bundled for half as many pixels as there are.
+    // Bundled for half the number of pixels, as on a single timeline.
     const wish = {
       side: now.half.info.side,
       lanes,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// One kind of request that a moving view makes again and again. The newest wish wins, but a wish in flight is given
-// a moment: were every frame's wish to replace the one before, a steady movement would never see an answer. The
-// moment doubles each time that it was too short, so that a slow server answers, too.
+// A kind of request that a moving view repeats. The newest request wins, but a request in flight
+// gets some time to complete: if each frame replaced the previous request, a steady movement would
+// never get a response. The time doubles whenever it was too short, so that slow servers are
+// supported as well.
 
 import { Superseded } from "../protocol/connection.ts";
 
-/** After this long, whoever waits for an older answer is better served by a newer one. */
+/** Time after which a request in flight is replaced by a newer one. */
 const PATIENCE_MS = 150;
-/** Times that it doubles at most: to some 5 s. */
+/** Maximum number of doublings, which gives some 5 s. */
 const DOUBLED_MAX = 5;
 
 export class Loader<Wish, Answer> {
@@ -15,7 +16,7 @@ export class Loader<Wish, Answer> {
   private sentAt = 0;
   private generation = 0;
   private inFlight = false;
-  /** Wishes since the last answer that were replaced while they were in flight. */
+  /** Number of requests since the last response that were replaced in flight. */
   private replaced = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -34,12 +35,12 @@ export class Loader<Wish, Answer> {
     else if (this.timer === undefined) this.timer = setTimeout(() => this.go(), patience - waited);
   }
 
-  /** Whether an answer is waited for. */
+  /** Whether a request is in flight. */
   get isBusy(): boolean {
     return this.inFlight;
   }
 
-  /** What was asked for is of no use any more. */
+  /** Drops the request in flight and its response. */
   forget(): void {
     this.pending = null;
     this.generation++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Notes: read when the session is opened, written whole at each change.
+// Notes: read when the session is opened, and written completely at each change.
 
 import { effect, signal } from "@preact/signals";
 import { type Note, readNotes, sorted } from "../logic/notes.ts";
@@ -7,7 +7,7 @@ import { ask } from "./server.ts";
 import * as store from "./store.ts";
 
 export const notes = signal<Note[]>([]);
-/** The note whose text is being written. */
+/** The note that is being edited. */
 export const writing = signal<Note | null>(null);
 
 export function startNotes(): void {
@@ -21,7 +21,7 @@ async function load(): Promise<void> {
   if (answer) notes.value = readNotes(answer.notes);
 }
 
-/** Of the marked range, else of the selected thing, else of the time under the pointer. */
+/** Adds a note to the marked range, the selected item, or the time under the pointer. */
 export function addNote(): void {
   const { value: range } = store.range;
   const { value: selected } = store.selected;
@@ -37,7 +37,7 @@ export function addNote(): void {
 export async function setText(note: Note, text: string): Promise<void> {
   writing.value = null;
   const rest = notes.value.filter((one) => one !== note);
-  // A note without a word is none.
+  // A note without text is removed.
   await write(text.trim() === "" ? rest : sorted([...rest, { ...note, text: text.trim() }]));
 }
 

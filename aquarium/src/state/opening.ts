@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The session: opened, opened again after the connection was lost, and kept as it grows.
+// The session: opened, reopened after a lost connection, and updated as it grows.
 
 import { batch, signal } from "@preact/signals";
 import {
@@ -26,30 +26,30 @@ import { ask, numbersAreNew, isPictureAsked, overviewAhead, pictureAhead, pictur
 import * as store from "./store.ts";
 
 const PROTOCOL = 1;
-/** Lists that are sorted anew as they grow come so often. */
+/** Minimum interval of updates of lists that are requested completely. */
 const LIST_MS = 1000;
 
-/** What the server does before there is anything to show. */
+/** Progress of the server before there is a session. */
 export const progress = signal<{ what: string; done: number; of: number | null } | null>(null);
-/** How old the newest event was, and when that was told; nobody reads numbers that change more often than this. */
+/** Minimum interval of updates of the age of the newest event; faster changes are unreadable. */
 export const AGE_MS = 250;
 export const age = signal<{ ns: number | null; toldMs: number } | null>(null);
-/** Why nothing comes just now, although the recording is not known to have ended. */
+/** Reason why no events arrive, although the recording is not known to have ended. */
 export const silentWhy = signal<string | null>(null);
 export const paused = signal(false);
-/** Grows with the session, but seldom: for lists that are asked for whole. */
+/** Changes as the session grows, at most once per `LIST_MS`: for lists that are requested completely. */
 export const growth = signal(0);
 
-/** A word of growth, and when it came. */
+/** A growth update, and the time of its arrival. */
 type Grown = Extract<Push, { event: "grown" }> & { toldMs: number };
 
-/** What is shown together with it. */
+/** What is shown together with an update. */
 interface Ahead {
   picture: Picture;
   overview: store.Overview | null;
 }
 
-/** What came while the page was held. */
+/** Update that arrived while the page was paused. */
 let held: Grown | null = null;
 let lostAt: number | null = null;
 let opening = false;
@@ -75,7 +75,7 @@ async function open(): Promise<void> {
   lostAt = null;
 }
 
-/** A session whose numbers are new: what is told by names stays. */
+/** Starts a session with new ids; state that is known by names is kept. */
 function begin(before: Session | null, session: Session): void {
   coming.forget();
   const scripts = before === null ? [] : wanted();
@@ -83,7 +83,7 @@ function begin(before: Session | null, session: Session): void {
     progress.value = null;
     silentWhy.value = null;
     held = null;
-    // Scripts of an earlier page, or of a server that is gone, mean nothing here: those of this page are run again.
+    // Scripts of an earlier page or server do not exist here: those of this page are run again.
     store.scripts.value = [];
     const now = withoutScripts(session, new Set());
     store.filter.value =
@@ -103,11 +103,12 @@ function begin(before: Session | null, session: Session): void {
         store.clearSelection();
         store.show({ t0: t0 + by, t1: t1 + by });
       }
-      // One that goes on, and comes anew each time.
+      // A live session is followed again.
       if (session.is_live && store.follow.value) toEdge();
     }
     store.picture.value = null;
-    // Numbers of filters are this server's own: everything, until it has made ours.
+    // Ids of filters are valid on one server only: show everything until this server has created
+    // our filter.
     store.filterId.value = 0;
     store.shownCount.value = null;
     numbersAreNew();
@@ -115,7 +116,7 @@ function begin(before: Session | null, session: Session): void {
   void runAgain(scripts, new Set(session.scripts?.map((one) => one.script)));
 }
 
-/** The same session with more in its lists. */
+/** Requests the lists of the same session again. */
 async function refresh(): Promise<void> {
   if (opening) {
     openAgain = true;
@@ -126,7 +127,7 @@ async function refresh(): Promise<void> {
   opening = false;
   const before = store.session.value;
   if (session !== null && before !== null) {
-    // Losses that it told already are in the lists, too.
+    // The lists already contain the losses of pending updates.
     for (const word of [...coming.waiting(), held]) if (word !== null) word.losses = [];
     const known = new Set(store.scripts.value.map((one) => one.id));
     const now = reopened(before, withoutScripts(session, known));
@@ -134,7 +135,7 @@ async function refresh(): Promise<void> {
       setMethods(session.methods);
       store.session.value = now;
       store.scripts.value = followed(store.scripts.value, session);
-      // Counts alone change nothing that is drawn.
+      // Changes of counts alone do not affect the picture.
       if (now.lanes !== before.lanes || now.end !== before.end) picturesAreOld();
       if (store.follow.value) toEdge();
     });
@@ -151,7 +152,7 @@ function setMethods(methods: readonly string[]): void {
   if (!isSame) store.methods.value = new Set(methods);
 }
 
-/** What scripts have found by now, of those that look for activities. */
+/** Updates the counts of scripts that find activities. */
 function followed(scripts: store.RanScript[], session: Session): store.RanScript[] {
   const followed = scripts.map((one) => {
     const now = session.scripts?.find((told) => told.script === one.id);
@@ -163,7 +164,7 @@ function followed(scripts: store.RanScript[], session: Session): store.RanScript
   return followed.some((one, index) => one !== scripts[index]) ? followed : scripts;
 }
 
-/** Rows of scripts that this page has not run are somebody else's. */
+/** Removes rows of scripts that other pages have run. */
 function withoutScripts(session: Session, known: ReadonlySet<number>): Session {
   const lanes = session.lanes.map((lane) => ({
     ...lane,
@@ -227,12 +228,15 @@ export function pushed(message: { event: string; [key: string]: unknown }): void
 let lastList = 0;
 let listTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** What the filter leaves is counted anew, where growth does not say it: another answer is another frame. */
+/**
+ * Counts the remaining events again unless the update contains the number: another response costs
+ * another frame.
+ */
 function count(push: Grown): void {
   const shown = store.shownCount.value;
   const isTold = shown !== null && push.events !== null && push.losses.length === 0;
   if (isTold && leavesAll(store.filter.value)) store.shownCount.value = { ...shown, count: push.events! };
-  // What was counted stays until then.
+  // The old count stays until then.
   else store.countAgain();
 }
 
@@ -243,7 +247,10 @@ const joined = (before: Grown, after: Grown): Grown => ({
 
 const coming = new Coming<Grown, Ahead>(askAhead, take, joined);
 
-/** A view that follows, and has shown something: where it will be is known before it is there. */
+/**
+ * Whether the picture can be requested in advance: the view follows and already shows a picture, so
+ * that its next position is known.
+ */
 function hasPictureAhead(session: Session): boolean {
   const isShown = store.picture.value !== null && !document.hidden;
   return store.follow.value && session.is_live && isShown && !isPictureAsked();
@@ -269,11 +276,11 @@ async function askAhead(push: Grown): Promise<Ahead | null> {
 function take(push: Grown, ahead: Ahead | null): void {
   const session = store.session.value;
   if (session === null) return;
-  // Whoever has gone elsewhere meanwhile sees what is there.
+  // If the user has moved the view meanwhile, the picture in advance is not used.
   const shown = store.follow.value ? ahead : null;
   if (hasNewLists(session, push)) void refresh();
   batch(() => {
-    // What was the end of the picture is not its end any more.
+    // The session now extends beyond the end of the picture.
     if (shown === null && store.view.value.t1 >= session.end) picturesAreOld();
     if (push.toldMs - (age.value?.toldMs ?? 0) >= AGE_MS) age.value = { ns: push.ageNs, toldMs: push.toldMs };
     store.session.value = grown(session, push);
@@ -287,7 +294,7 @@ function take(push: Grown, ahead: Ahead | null): void {
   const later = () => {
     lastList = performance.now();
     growth.value++;
-    // How many events there are of each class and application.
+    // Updates the counts of classes and applications.
     void refresh();
   };
   if (now - lastList >= LIST_MS) later();
@@ -298,7 +305,7 @@ export function toEdge(): void {
   store.show(atEdge(store.whole.value, store.followSpan.value));
 }
 
-/** Holds everything as it is, or goes on with what came meanwhile. */
+/** Pauses the display, or continues with all updates since then. */
 export function togglePause(): void {
   if (paused.value) return resume();
   coming.settle();
@@ -312,7 +319,7 @@ function resume(): void {
   if (push) take(push, null);
 }
 
-/** Events that came while the page was held. */
+/** Number of events that arrived while the page was paused. */
 export function heldEvents(): number {
   const session = store.session.value;
   return held?.events == null || session === null ? 0 : Math.max(0, held.events - eventsOf(session));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// How much of what was begun is not done: requests without an answer, and what waits for a moment's rest. It stands
-// on the page's root as `data-pending`, so that tests and scripts wait for the page instead of for a clock.
+// Number of unfinished tasks: requests without a response, and delayed updates. The root element of
+// the page contains it as `data-pending`, so that tests and scripts wait for the page instead of a
+// fixed time.
 
 let pending = 0;
 
@@ -9,7 +10,7 @@ function tell(change: number): void {
   document.documentElement.dataset.pending = String(pending);
 }
 
-/** Something has begun. Call what is returned when it is done; a second time it does nothing. */
+/** Starts a task. Call the returned function when it is done; further calls do nothing. */
 export function begun(): () => void {
   let isDone = false;
   tell(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Scripts that were written here: kept by the browser, run by the server.
+// Scripts of the user: stored by the browser, run by the server.
 
 import { batch, signal } from "@preact/signals";
 import { place } from "../logic/place.ts";
@@ -59,7 +59,7 @@ export function keep(next: Draft[]): void {
   try {
     localStorage.setItem(KEPT_AS, JSON.stringify(next));
   } catch {
-    // Without storage scripts last as long as the page.
+    // Without storage, scripts last as long as the page.
   }
 }
 
@@ -78,7 +78,7 @@ export function remove(): void {
   current.value = Math.max(0, current.value - 1);
 }
 
-/** Runs the script that is being written; its filter is switched on, its activities get their rows. */
+/** Runs the edited script; its filter is switched on, and its activities get their rows. */
 export async function run(): Promise<void> {
   const draft = drafts.value[current.value];
   if (!draft || running.value) return;
@@ -87,7 +87,7 @@ export async function run(): Promise<void> {
     error.value = null;
     said.value = null;
   });
-  // Where the session grows, the new one follows it instead.
+  // In a live session, the new script replaces the old one.
   const before = store.scripts.value.find((one) => one.name === draft.name);
   try {
     took(draft, await request<ScriptAnswer>("script", { name: draft.name, text: draft.text, replaces: before?.id ?? null }));
@@ -111,10 +111,10 @@ export interface Wanted extends Draft {
   isShown: boolean;
 }
 
-/** Those that are still to be run again. */
+/** Scripts that have not been run again yet. */
 let waiting: readonly Wanted[] = [];
 
-/** What has run in the session that is shown, or was to. */
+/** Scripts that ran in the shown session, or will. */
 export function wanted(): Wanted[] {
   const { scriptsOn, activitiesOff } = store.filter.value;
   const ran = store.scripts.value.map(({ id, name, text, filters }) => ({
@@ -125,7 +125,7 @@ export function wanted(): Wanted[] {
   return [...waiting.filter((one) => ran.every(({ name }) => name !== one.name)), ...ran];
 }
 
-/** Runs in a session what ran in the one before; `known` are scripts that its server has already. */
+/** Runs the scripts of the previous session again; `known` are scripts that the server already has. */
 export async function runAgain(scripts: readonly Wanted[], known: ReadonlySet<number>): Promise<void> {
   waiting = scripts;
   for (const one of scripts) {
@@ -152,7 +152,7 @@ function took(
   const before = store.scripts.value.find((one) => one.name === draft.name);
   batch(() => {
     store.scripts.value = [
-      // Run again, a script takes the place of what it was.
+      // A script that is run again replaces its previous run.
       ...store.scripts.value.filter((one) => one !== before),
       {
         id: answer.script,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Between the connection and the signals: opens the session, keeps the filter and the pictures up to date.
+// Connects the connection with the signals: opens the session, and updates the filter and the pictures.
 
 import { batch, effect } from "@preact/signals";
 import { ownLanes, takeArrows } from "../logic/arrows.ts";
@@ -47,7 +47,7 @@ function send<T = unknown>(method: string, parameters: object): Promise<T> {
   return connection.request<T>(method, parameters).finally(answered);
 }
 
-/** A request that a view makes; an error is told once, and is the caller's to show as "nothing". */
+/** Sends a request of a view; an error is reported once, and returns null. */
 export async function ask<T>(method: string, parameters: object): Promise<T | null> {
   try {
     return await send<T>(method, parameters);
@@ -58,25 +58,27 @@ export async function ask<T>(method: string, parameters: object): Promise<T | nu
   }
 }
 
-/** The same for whoever shows the error in its place. */
+/** Sends a request for a caller that shows the error itself. */
 export function request<T>(method: string, parameters: object): Promise<T> {
   return send<T>(method, parameters);
 }
 
-/** What is drawn does not reach to the end any more, or lists have changed below it. */
+/**
+ * Marks the picture as outdated: it does not reach the end of the session any more, or lists have changed.
+ */
 export function picturesAreOld(): void {
   picturesStale = true;
 }
 let picturesStale = false;
 
-/** Numbers of rows and filters are others now. */
+/** Invalidates ids of rows and filters. */
 export function numbersAreNew(): void {
   answered = "";
   overviewStale = true;
   sentFilter = null;
 }
 
-// The filter: sent when it differs from what was sent; everything else follows its number.
+// The filter: sent when it changes; everything else depends on its id.
 
 let sentFilter: string | null = null;
 let countedAt = 0;
@@ -94,7 +96,7 @@ const filters = new Loader<Filter, { filter: number; count: number; quality: Qua
 function wantFilter(): void {
   if (store.session.value === null || store.status.value !== "open") return;
   const wanted = JSON.stringify(parameters(store.filter.value));
-  // The same again of a session that has grown: for its count.
+  // Sent again for a session that has grown, to update its count.
   if (wanted === sentFilter && countedAt === store.counting.value) return;
   sentFilter = wanted;
   countedAt = store.counting.value;
@@ -108,7 +110,10 @@ export function failed(error: Error): void {
 
 // Pictures.
 
-/** Then the view is of the time that two recordings have, and pictures are theirs. */
+/**
+ * During a comparison, the view is in the common time of two recordings, which have pictures of
+ * their own.
+ */
 function isComparing(): boolean {
   return store.comparedWhole.value !== null;
 }
@@ -119,12 +124,14 @@ interface ViewWish {
   filter: number;
 }
 
-/** What was answered last: an answer that lacks rows must not be asked for again and again. */
+/**
+ * The request of the last response, so that a response with missing rows is not requested again and again.
+ */
 let answered = "";
 
 const views = new Loader<ViewWish, { frame: Frame; until: number }>(
   async ({ lanes, window, filter }) => {
-    // What is answered has at least this; what comes meanwhile may be in it, or not.
+    // The response contains at least the events up to here; later ones may be missing.
     const until = store.session.peek()?.end ?? 0;
     const frame = await send<Frame>("view", { lanes, t0: window.t0, t1: window.t1, px: window.px, filter });
     return { frame, until };
@@ -139,10 +146,10 @@ const views = new Loader<ViewWish, { frame: Frame; until: number }>(
   failed,
 );
 
-/** Between two pictures of what is being looked at meanwhile. */
+/** Interval of pictures while decoding progresses. */
 const AGAIN_MS = 60;
 
-/** There is more to see of the same view: each picture takes the server a part further. */
+/** Requests the same view again: with each picture, the server decodes more of it. */
 function askSoonAgain(): void {
   const told = begun();
   setTimeout(() => {
@@ -152,10 +159,10 @@ function askSoonAgain(): void {
   }, AGAIN_MS);
 }
 
-/** Whether a picture of the view as it is has been asked for: one ahead would take its place. */
+/** Whether a picture of the current view was requested; a picture in advance would replace that request. */
 export const isPictureAsked = () => views.isBusy;
 
-/** The picture of a view that will be shown with it; null where there will be another, or none. */
+/** The picture of a future view; null if it will be outdated, or is not available. */
 export async function pictureAhead(view: Interval, until: number): Promise<Picture | null> {
   if (isComparing() || store.status.value !== "open" || devicePx() === 0) return null;
   const { lanes, rows } = shownLanes();
@@ -212,7 +219,7 @@ const arrows = new Loader<{ window: Window; lanes: number[]; filter: number }, F
   failed,
 );
 
-/** Of which lanes arrows are asked for. */
+/** Lanes for which arrows are requested. */
 export function arrowLanes({ lanes }: Layout): number[] {
   const between = store.arrowsBetween.value ?? "cores";
   return lanes.filter((lane) => between === "cores" || lane.kind !== "cpu").map((lane) => lane.id);
@@ -230,7 +237,8 @@ function wantArrows(): void {
   if (session === null || store.status.value !== "open" || wide === 0 || session.channels.length === 0)
     return;
   if (!store.arrowsOn.value || lanes.length === 0) return;
-  // One window of half a screen to both sides: arrows are few, and bundled for the pixels on the screen.
+  // The window has a margin of half a screen on both sides: arrows are few, and bundled for the
+  // pixels of the screen.
   const window = planWindow(view, wide / 2, 1);
   const key = JSON.stringify([window.t0, window.t1, filter, lanes, session.end]);
   if (key === arrowsFor && store.arrowData.value !== null) return;
@@ -238,12 +246,12 @@ function wantArrows(): void {
   arrows.want({ window, lanes, filter });
 }
 
-/** What an overview is of: the time of the session, its losses, the filter. */
+/** Contents of an overview: the time of the session, its losses, the filter. */
 type Overseen = Pick<store.Overview, "of" | "losses" | "filter">;
 
 async function overviewOf(wish: Overseen): Promise<store.Overview> {
   const frame = await send<Frame>("overview", { px: OVERVIEW_PX, filter: wish.filter });
-  // The session may have grown since the wish.
+  // The session may have grown since the request.
   const { begin = wish.of.t0, end = wish.of.t1 } = frame.result as { begin?: number; end?: number };
   const of = { t0: begin, t1: Math.max(end, begin + 1) };
   return { ...wish, of, count: u32(frame, "count"), flags: u8(frame, "flags") };
@@ -265,14 +273,14 @@ const overseen = (session: Session): Overseen => ({
   filter: store.filterId.value,
 });
 
-/** Whether the overview that is shown is that of a session, but for growth that nobody would see. */
+/** Whether the shown overview is that of the session, except for growth that would be invisible. */
 function isOverview({ of, losses, filter }: Overseen): boolean {
   const now = store.overview.peek();
   const isOfIt = now !== null && !overviewStale && now.filter === filter && now.losses === losses;
   return isOfIt && isWithinPixel(now.of, of, OVERVIEW_PX);
 }
 
-/** The overview of a session as it will be when it is shown; null where there is one, or none to be had. */
+/** The overview of a future session; null if the current one suffices, or none is available. */
 export async function overviewAhead(session: Session): Promise<store.Overview | null> {
   const wish = overseen(session);
   if (store.status.value !== "open" || isOverview(wish)) return null;
@@ -310,14 +318,14 @@ function wantLevels(): void {
   levelLoader.want({ counters, window: planWindow(view, store.canvasSize.value.width, counters.length * 5) });
 }
 
-/** What is shown, as a file. */
+/** URL of an export of the shown table. */
 export function exportUrl(
   table: string,
   format: string,
   of = store.range.value ?? store.whole.value,
   filter = store.filterId.value,
 ): string {
-  // The end is exclusive: the last event is within.
+  // The end is exclusive: add 1 to include the last event.
   const [t0, t1] = [Math.floor(of.t0), Math.ceil(of.t1) + 1];
   const parameters = new URLSearchParams({
     table,

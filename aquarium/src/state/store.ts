@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What the page knows and shows, as signals; and the few acts that change more than one of them.
+// State of the page as signals, and the few operations that change more than one of them.
 
 import { batch, computed, signal } from "@preact/signals";
 import { type Activity, type Order, comparing, sums } from "../logic/activity.ts";
@@ -14,7 +14,7 @@ import { type Interval, clamp, fit } from "../logic/viewport.ts";
 import type { Status } from "../protocol/connection.ts";
 import type { Loss, Quality, Session, Thing } from "../protocol/types.ts";
 
-/** What was clicked: a place on a lane, and what is known of what lies there. */
+/** The selection: a position on a lane, and details of the item there. */
 export interface Selected {
   lane: number;
   row: number | null;
@@ -23,14 +23,14 @@ export interface Selected {
   thing: Thing | null;
 }
 
-/** A script that the server ran, and what its activities are called. */
+/** A script that the server ran, and the names of its activities. */
 export interface RanScript extends Script {
   text: string;
   how: string;
   why: string;
   count: number;
   names: readonly string[];
-  /** Why it looks no further in a session that grows. */
+  /** Reason why it was stopped in a live session. */
   stopped: string | null;
 }
 
@@ -48,7 +48,7 @@ export const notices = signal<Notice[]>([]);
 
 export const view = signal<Interval>({ t0: 0, t1: 1 });
 export const filter = signal<Filter>(EVERYTHING);
-/** The server's id for the filter whose answers are shown; null while it is being made. */
+/** The server's id of the shown filter; null while it is being created. */
 export const filterId = signal<number>(0);
 export const shownCount = signal<{ count: number; quality: Quality } | null>(null);
 export const scripts = signal<RanScript[]>([]);
@@ -57,47 +57,50 @@ export const folded = signal<ReadonlySet<number>>(new Set());
 export const pinned = signal<readonly number[]>([]);
 export const laneSearch = signal("");
 export const grouping = signal<Grouping>("all");
-/** Lanes and rows that have nothing in the shown time are left out. */
+/** Lanes and rows without content in the visible time are hidden. */
 export const hideEmpty = signal(false);
 export const laneOrder = signal<Order>("recorded");
-/** What lanes have in the shown time; of a time a little before, while it moves. */
+/** Contents of lanes in the visible time; slightly outdated while the view moves. */
 export const activity = signal<Activity | null>(null);
 export const scrollTop = signal(0);
-/** CSS pixels of the part of the timeline that shows lanes. */
+/** Size of the part of the timeline that shows lanes, in CSS pixels. */
 export const canvasSize = signal({ width: 0, height: 0 });
 
 export const selected = signal<Selected | null>(null);
 export const range = signal<Interval | null>(null);
 export const hover = signal<{ x: number; y: number; t: number } | null>(null);
 export const arrowsOn = signal(true);
-/** Times along the axis are ticks of the clock. */
+/** Times on the axis are in ticks of the clock. */
 export const inTicks = signal(false);
-/** Ticks per second, where all recordings have clocks of one frequency. */
+/** Ticks per second, if all recordings have clocks of the same frequency. */
 export const ticksHz = computed(() => {
   const all = session.value?.recordings.map((one) => one.ticks_hz ?? null) ?? [];
   return all.length > 0 && all.every((hz) => hz === all[0]) ? all[0] : null;
 });
-/** What the axis counts; null: seconds. */
+/** Frequency for the labels of the axis; null for seconds. */
 export const axisHz = computed(() => (inTicks.value ? ticksHz.value : null));
-/** Between which lanes arrows go: cores, or the threads that ran there. Null: not chosen, the picture decides. */
+/** Ends of arrows: cores, or the threads that ran there. Null if not chosen; then the picture decides. */
 export const arrowsBetween = signal<"cores" | "threads" | null>(null);
 export const sync = signal(true);
 export const follow = signal(false);
-/** How much time is shown while following, once there is so much. */
+/** Length of the view while following, once the session is that long. */
 export const followSpan = signal(5e9);
-/** Counts requests to count what the filter leaves anew. */
+/** Incremented to count the remaining events again. */
 export const counting = signal(0);
 export const tab = signal("events");
 export const listAt = signal<{ row: number; stamp: number } | null>(null);
 
 export const picture = signal<Picture | null>(null);
-/** Counts answers that were made before all recorded instructions had been looked at: they are asked for again. */
+/**
+ * Incremented after responses that were made before all recorded instructions were decoded, to
+ * request them again.
+ */
 export const moreToSee = signal(0);
 export const arrowData = signal<{ arrows: Arrows; filter: number } | null>(null);
 export interface Overview {
   count: Uint32Array;
   flags: Uint8Array;
-  /** The session's time, filter and losses that it is of. */
+  /** The session's time, filter and losses of the overview. */
   of: Interval;
   filter: number;
   losses: readonly Loss[];
@@ -124,17 +127,17 @@ export const themeName = signal<"dark" | "light">(
 export const theme = computed<Theme>(() => (themeName.value === "light" ? LIGHT_THEME : DARK_THEME));
 
 const rememberedFormat = remembered("aquarium-time");
-/** How lists write times. */
+/** Format of times in lists. */
 export const timeFormat = signal<TimeFormat>(
   TIME_FORMATS.find((one) => one === rememberedFormat) ?? "relative",
 );
 
-/** The wheel scrolls lanes and, with Ctrl, zooms; else the other way round. */
+/** The wheel scrolls lanes and zooms with Ctrl; otherwise the reverse. */
 export const wheelScrolls = signal(remembered("aquarium-wheel") !== "zooms");
 
-/** The time that two recordings have that are held against each other; then the view is of it. */
+/** The common time of two compared recordings, or null; the view is then in that time. */
 export const comparedWhole = signal<Interval | null>(null);
-/** Whether a link said what to look at, so that nothing is to be chosen for whoever opens it. */
+/** Whether the link contained a view, so that no default view is chosen. */
 export const keptByLink = signal(false);
 
 export const whole = computed<Interval>(() => {
@@ -143,7 +146,8 @@ export const whole = computed<Interval>(() => {
   return open ? { t0: open.begin, t1: Math.max(open.end, open.begin + 1) } : { t0: 0, t1: 1 };
 });
 
-// Lists are the same from one word of growth to the next: what is made of them is not made again.
+// These lists are equal from one growth update to the next: values derived from them are not
+// computed again.
 type Lists = "applications" | "channels" | "classes" | "damage" | "lanes" | "losses" | "names" | "recordings";
 const listOf = <Key extends Lists>(key: Key) => {
   const none: Session[Key] = [];
@@ -187,7 +191,7 @@ const lists = computed(() => ({
 }));
 export const filterTree = computed(() => tree(lists.value, scripts.value));
 
-/** What each lane has with all below it; null as long as that is unknown. */
+/** Sums of each lane and its descendants; null while unknown. */
 export const laneSums = computed(() => (activity.value ? sums(lanes.value, activity.value) : null));
 const selectedLanes = computed<ReadonlySet<number>>(() => {
   const lane = selected.value?.lane;
@@ -211,10 +215,10 @@ export const laneById = computed(() => new Map(lanes.value.map((lane) => [lane.i
 export const applicationById = computed(() => new Map(applications.value.map((one) => [one.id, one])));
 export const classById = computed(() => new Map(classes.value.map((one) => [one.id, one])));
 
-/** Lists, statistics and exports are of this: what was marked, or all that can be seen. */
+/** Range of lists, statistics and exports: the marked range, or the visible time. */
 export const chosen = computed<Interval>(() => range.value ?? view.value);
 
-/** What this server can do: the rest is not shown. */
+/** Methods of this server: functions that need others are hidden. */
 export const methods = signal<ReadonlySet<string>>(new Set());
 
 export function countAgain(): void {
@@ -248,7 +252,7 @@ export function setTheme(name: "dark" | "light"): void {
   try {
     localStorage.setItem("aquarium-theme", name);
   } catch {
-    // Private windows have no storage: the choice then lasts as long as the page.
+    // Private windows have no storage: the setting then lasts as long as the page.
   }
 }
 
@@ -270,7 +274,7 @@ export function setWheelScrolls(scrolls: boolean): void {
   }
 }
 
-/** Folds all lanes that have others below them, or several rows; or none. */
+/** Folds or unfolds all lanes that have children or several rows. */
 export function foldAll(fold: boolean): void {
   const parents = new Set(lanes.value.map((lane) => lane.parent));
   const foldable = lanes.value.filter((lane) => parents.has(lane.id) || lane.rows.length > 1);

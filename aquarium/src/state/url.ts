@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The URL's hash and the signals: read once the session is known, written whenever something settles.
+// Synchronizes the URL's hash with the signals: read when the session is known, written when the
+// state settles.
 
 import { batch, effect } from "@preact/signals";
 import { read, write } from "../logic/hash.ts";
@@ -26,7 +27,8 @@ export function restore(): void {
     store.inTicks.value = wanted.ticks;
     store.range.value = wanted.range;
   });
-  // The view can only be restored within a session's limits; ids of another session's filter mean nothing.
+  // A view can only be restored within the limits of a session; ids in another session's filter are
+  // invalid.
   effect(() => {
     const session = store.session.value;
     if (session === null || restored) return;
@@ -42,7 +44,7 @@ export function restore(): void {
       void recall(at.lane, at.row, at.t);
     }
   });
-  // A link pasted over another one changes only the hash.
+  // Pasting a link over another one changes only the hash.
   window.addEventListener("hashchange", () => {
     if (location.hash === written) return;
     wanted = read(location.hash);

@@ -58,7 +58,7 @@ function ConnectionBar() {
   );
 }
 
-/** Drags the border between two parts; with the keyboard by the arrow keys. */
+/** Border between two parts, moved by dragging or by the arrow keys. */
 function Splitter({
   side,
   variable,

@@ -46,7 +46,7 @@ export function Dialog({ label, close, children }: DialogProps) {
   );
 }
 
-/** Tab goes round within a dialog: what is covered by it is out of reach. */
+/** Keeps the focus within the dialog when Tab is pressed: the page under it is not reachable. */
 function keepFocus(event: KeyboardEvent, box: HTMLElement): void {
   const all = [...box.querySelectorAll<HTMLElement>("button, a[href], input, select, [tabindex='0']")];
   if (all.length === 0) return;
@@ -90,7 +90,7 @@ export function Hotkeys() {
   );
 }
 
-/** What is missing from the recording: where, how much, and why. */
+/** Losses and damage of the recording: place, amount and reason. */
 export function Problems() {
   const session = store.session.value;
   const goTo = (begin: number, end: number) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The filter of the session, as a tree of boxes with three states.
+// The filter of the session, as a tree of three-state check boxes.
 
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The legend: what the colours and marks of the rows mean that this recording has.
+// The legend: meaning of the colours and marks in the rows of this recording.
 
 import type { ComponentChildren } from "preact";
 import { UNKNOWN_STATE, css, threadStateColour } from "../logic/colour.ts";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What concerns a recording that is still made: how far behind the picture is, following it, and its recorder.
+// Live recordings: the age of the newest shown event, following, and control of the recorder.
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
@@ -33,13 +33,13 @@ export function LiveTools() {
 }
 
 function Held() {
-  // The number is the page's own: nothing that it shows changes with it.
+  // The held update is not a signal: it is polled.
   useTick();
   const count = heldEvents();
   return <>held{count > 0 ? ` · ${thousands(count)} more` : ""}</>;
 }
 
-/** Renders again now and then, where it is due: each time is a frame of its own. */
+/** Renders again from time to time if due: each time costs a frame. */
 function useTick(isDue: () => boolean = () => true): void {
   const [, next] = useState(0);
   useEffect(() => {
@@ -48,9 +48,9 @@ function useTick(isDue: () => boolean = () => true): void {
   }, []);
 }
 
-/** Live, and by how much what is shown lies behind. */
+/** Shows that the session is live, and the age of the newest shown event. */
 function LiveBadge() {
-  // As long as words come it changes with them.
+  // While updates arrive, it changes with them.
   useTick(() => performance.now() - (age.peek()?.toldMs ?? 0) > AGE_MS + LOOK_MS);
   const why = silentWhy.value;
   if (why !== null)
@@ -82,7 +82,7 @@ const ACTS: [Action, string, string][] = [
 const patterns = signal("");
 const busy = signal<Action | null>(null);
 
-/** Asks the recorder; what it did is told, and a refusal is a notice of `ask`. */
+/** Sends a command to the recorder and reports its result; `ask` reports errors. */
 export async function control(action: Action, events?: string[]): Promise<void> {
   if (busy.value !== null) return;
   busy.value = action;
@@ -156,7 +156,7 @@ function Recorder() {
   );
 }
 
-/** What is read before there is anything to show. */
+/** Shown while the trace is read, before there is a session. */
 export function Progress() {
   const now = progress.value;
   if (now === null || store.session.value !== null) return null;

@@ -10,7 +10,7 @@ interface Entry {
   run: () => void;
 }
 
-/** Commands, lanes, tabs and filters by some of their letters. */
+/** Finds commands, lanes, tabs and filters by some of their letters. */
 export function Palette() {
   const [letters, setLetters] = useState("");
   const [at, setAt] = useState(0);

@@ -61,7 +61,10 @@ export function Button({ label, keys, pressed, onClick, children }: ButtonProps)
   );
 }
 
-/** What recordings are shown; how much time: texts that stay while a view moves. */
+/**
+ * Texts about the recordings and the visible duration, computed so that the toolbar is only
+ * rendered when they change.
+ */
 const recordingTitle = computed(() =>
   store.recordings.value.map((one) => `${one.path} (${one.format})`).join("\n"),
 );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The timeline as a file: as pixels, as they are seen, or as SVG.
+// Export of the timeline: as pixels, as shown on the screen, or as SVG.
 
 import * as store from "../state/store.ts";
 import { arrowLines, scene } from "./timeline/scene.ts";
@@ -10,7 +10,7 @@ export function saveSvg(): void {
   download(new Blob([text], { type: "image/svg+xml" }), "aquarium.svg");
 }
 
-/** Both canvases on top of each other, with the lanes' names, as they are seen. */
+/** Saves both canvases, one over the other, with the names of the lanes, as shown on the screen. */
 export function savePng(): void {
   const area = document.querySelector(".canvas-area");
   const canvases = [...(area?.querySelectorAll("canvas") ?? [])];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Two recordings held against each other, in a real Chromium.
+// Comparison of two recordings in a real Chromium.
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -90,12 +90,12 @@ inChromium("two recordings", made(server), (begin) => {
       const { t0, t1 } = views(side).at(-1)!;
       expect(t0 <= view[0] && t1 >= view[1] && t1 - t0 < 8 * (view[1] - view[0])).toBe(true);
     }
-    // The first ALLOC of both at 0.
+    // Align at the first ALLOC of both.
     await page.getByRole("combobox", { name: "0 is" }).selectOption({ label: "memory:ALLOC" });
     const first = traces.map((trace) => trace.events.find((one) => one.class === 4)!.t);
     await expect.poll(() => page.evaluate(() => location.hash)).toContain(`compared=0,1,${first.join(",")}`);
     await settled(page);
-    // One place on the screen is as far from the anchors of both.
+    // A position on the screen is equally far from the anchors of both.
     const asked = async (which: string) => {
       const count = server.requests.filter((one) => one.method === "at").length;
       const area = (await page.locator(`.half.${which} .canvas-area`).boundingBox())!;
@@ -148,7 +148,7 @@ inChromium("two recordings", made(server), (begin) => {
       const { y, height } = (await lane.boundingBox())!;
       const canvas = page.locator(`.half.${which} canvas`).first();
       const top = y - (await canvas.boundingBox())!.y;
-      // The line of a counter has the colour of no event here and no application.
+      // The line of a counter has a colour that no event or application has here.
       const columns = await canvas.evaluate(
         (element: HTMLCanvasElement, [top, height, rgb]) => {
           const { data } = element.getContext("2d")!.getImageData(0, top, element.width, height);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Calls of a program whose instructions were recorded, and stacks of samples: what is drawn and what the pointer finds
-// against what `lat flow` counts of the same trace.
+// Calls of a program whose instructions were recorded, and stacks of samples: compares the drawn
+// bars and the items under the pointer with the output of `lat flow` for the same trace.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import { inChromium } from "../support/pages.ts";
 const MADE = fileURLToPath(new URL("../../../../shared/data/pt/made", import.meta.url));
 const TRACE = join(MADE, "fibscyc/perf.data");
 
-/** A copy of the machine on which the recorded program ran. */
+/** A copy of the files of the machine on which the recorded program ran. */
 function machine(): string {
   const root = mkdtempSync(join(tmpdir(), "aquarium-"));
   const mapped = print(TRACE).find((one) => one.name === "mmap2")!.fields.filename as string;
@@ -28,7 +28,10 @@ function machine(): string {
 const lane = (page: Page, name: string) => page.locator(".label").filter({ hasText: name }).last();
 const area = async (page: Page) => (await page.locator(".canvas-area").boundingBox())!;
 
-/** Colours of one line of pixels of the bars, from left to right, without the background and what is drawn once. */
+/**
+ * Colours of bars in one line of pixels from left to right, without the background and colours that
+ * occur once.
+ */
 function colours(page: Page, y: number): Promise<string[]> {
   return page
     .locator(".canvas-area canvas")
@@ -61,13 +64,13 @@ inChromium("calls of recorded instructions", recorded, (begin) => {
 
   test("stand below their thread, and a click leads to the instructions of one", async () => {
     const page = await start();
-    // The program ran for a hundredth of what was recorded: to all of it.
+    // The program ran during a hundredth of the recording: zoom to all of it.
     const { x, y: top, width } = await area(page);
     const at = (await lane(page, "thread").boundingBox())!;
     await page.mouse.dblclick(x + 0.0135 * width, at.y + 5 + 6);
     await settled(page);
     const thread = (await lane(page, "thread").boundingBox())!;
-    // Two rows or more have bars of several colours.
+    // At least two rows have bars of several colours.
     const rows = [2, 3, 4].map((row) => thread.y - top + 5 + row * 14 + 6);
     const found = await Promise.all(rows.map((y) => colours(page, y)));
     expect(Math.max(...found.map((row) => row.length))).toBeGreaterThan(1);
@@ -76,7 +79,7 @@ inChromium("calls of recorded instructions", recorded, (begin) => {
     const names = new Set(stacks.functions.map((one: { name: string }) => one.name));
     const details = page.locator("aside.details");
     let kind = "";
-    // Where a call is drawn, the pointer finds it.
+    // The pointer finds a call where one is drawn.
     for (let share = 0.3; share < 0.95 && kind !== "call"; share += 0.07) {
       await page.mouse.click(x + share * width, top + rows[0]);
       await settled(page);
@@ -114,7 +117,7 @@ APART void outer(unsigned long n) { spin(n); __asm__ volatile("" ::: "memory"); 
 int main(void) { for (int i = 0; i < 200; i++) outer(1000000); }
 `;
 
-/** A recording of samples; null where none can be made. */
+/** A recording of samples; null if none can be made. */
 function sampled(): string | null {
   const place = mkdtempSync(join(tmpdir(), "aquarium-"));
   writeFileSync(join(place, "program.c"), PROGRAM);
@@ -143,7 +146,7 @@ inChromium("stacks of samples", samples, (begin) => {
     const stacks = JSON.parse(told("flow", "stacks", trace!, "--json")).events[0];
     const label = (await lane(page, "program").boundingBox())!;
     const { x, y: top, width } = await area(page);
-    // Marks of 7 pixels, then rows of 13, one pixel apart.
+    // Marks are 7 pixels high, and the following rows 13, with distances of one pixel.
     const rowAt = (depth: number) => label.y - top + 5 + 8 + depth * 14 + 6;
     const details = page.locator("aside.details");
     let name = "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A script on `lat view` of a recording that is being made: what it finds grows with it, on the timeline and in the
-// lists, and is in the end what `lat run-script` finds in all of it.
+// A script in `lat view` of a live recording: its results grow on the timeline and in the lists,
+// and finally equal those of `lat run-script` for the complete recording.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const SCRIPT = 'activity("opening").begin("io:OPEN").end("io:OPENED");';
 let [folder, end]: [string, string] = ["", ""];
 let recorder: ChildProcess;
 
-/** A recording of a program that opens files, until it is told to end. */
+/** A recording of a program that opens files until it is stopped. */
 async function recording() {
   const place = mkdtempSync(join(tmpdir(), "aquarium-"));
   [folder, end] = [join(place, "recording"), join(place, "end")];
@@ -37,7 +37,7 @@ async function recording() {
   return { ...served, close };
 }
 
-/** How many activities the page says were found. */
+/** Number of activities that the page reports. */
 async function found(page: Page): Promise<number> {
   const text = (await page.locator(".bar [role=status]").textContent()) ?? "";
   return Number(text.split(" activities")[0].replace(/\D/g, ""));
@@ -53,7 +53,7 @@ inChromium("a script while a program is recorded", { serve: recording, missing: 
     await page.keyboard.press("Control+Enter");
     await page.locator('.tree-line[data-key^="activity-"]').waitFor();
     const first = await found(page);
-    // It runs until this test has seen enough.
+    // Wait for more results while the program runs.
     await expect.poll(() => found(page)).toBeGreaterThan(first + 20);
     writeFileSync(end, "");
     await page.locator(".notice").filter({ hasText: "the recording has ended" }).waitFor();
@@ -64,7 +64,7 @@ inChromium("a script while a program is recorded", { serve: recording, missing: 
     await kinds.selectOption({ index: (await kinds.locator("option").count()) - 1 });
     await page.locator(`.list[aria-rowcount="${all}"]`).waitFor();
     await settled(page);
-    // Its row is on the lanes, and goes when it is switched off.
+    // Its row is on the lanes, and disappears when it is switched off.
     const lanes = () => page.locator(".lanes-inside").getAttribute("style");
     const before = await lanes();
     await page.locator('.tree-line[data-key^="activity-"]').click();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The trace of a kernel: states of threads, who wakes whom, where a thread exits. What the trace was made of, and what
-// `lat stats` reports of it, is the answer.
+// A kernel trace: thread states, wakeups, exits. Compares the page with the known contents of the
+// trace, and with the output of `lat stats`.
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -26,7 +26,7 @@ inChromium("a trace of a kernel", of, (begin) => {
     return page;
   };
   const area = async (page: Page) => (await page.locator(".canvas-area").boundingBox())!;
-  /** The middle of the row of states of a thread's lane, which is its first row. */
+  /** Centre of the row of thread states, which is the first row of the thread's lane. */
   const lane = async (page: Page, tid: number) => {
     const label = page.locator(".label", { has: page.locator("small", { hasText: String(tid) }) }).last();
     return (await label.boundingBox())!.y + 5 + 7;
@@ -44,7 +44,7 @@ inChromium("a trace of a kernel", of, (begin) => {
   const details = async (page: Page) => (await page.locator(".details").textContent())!;
   const wakes = async (page: Page) =>
     Number(await page.locator("canvas[data-wakes]").getAttribute("data-wakes"));
-  /** What is on the canvases from one time to another in the row of a thread: of the lower one the colours. */
+  /** Contents of a canvas in a time range in the row of a thread: for the lower canvas, the colours. */
   const drawn = async (page: Page, canvas: number, tid: number, from: number, to: number) => {
     const { x: left, y: top } = await area(page);
     const [a, b] = [await at(page, tid, from), await at(page, tid, to)];
@@ -80,13 +80,13 @@ inChromium("a trace of a kernel", of, (begin) => {
     await settled(page);
     const boss = await details(page);
     expect(boss).toMatch(/CPU0/);
-    // All of its wake-ups, and of those in the time that is shown a line each.
+    // A line for each wakeup in the visible time, and a link for each of all wakeups.
     expect(await page.locator(".details button.link").count()).toBe(trace.woken.length);
     const [t0, t1] = await shownView(page);
     expect(await wakes(page)).toBe(trace.woken.filter((t) => t >= t0 && t <= t1).length);
     expect(await page.locator(".label.chosen").textContent()).toContain(String(BOSS));
 
-    // By the keyboard alone: the wake-up after that is another one.
+    // With the keyboard only: the next wakeup is another one.
     await page.locator(".details button.link").nth(round + 1).focus();
     await page.keyboard.press("Enter");
     await settled(page);
@@ -100,7 +100,7 @@ inChromium("a trace of a kernel", of, (begin) => {
     await click(page, WORKER, trace.came[10] + 60_000);
     expect(await details(page)).toContain("blocked");
     expect(await details(page)).toMatch(/Woken byboss 101/);
-    // Where it waits nothing of it has a CPU.
+    // No details of a wait contain a CPU.
     expect(await details(page)).not.toMatch(/CPU\d/);
   });
 
@@ -114,14 +114,14 @@ inChromium("a trace of a kernel", of, (begin) => {
     await page.keyboard.press("Escape");
     await page.mouse.move(0, 0);
     await settled(page);
-    // The word, then nothing: what lies below is the empty row.
+    // The word, followed by nothing: the row is empty there.
     expect((await drawn(page, 1, VISITOR, VISIT[1] + 200, VISIT[1] + 2000)).length).toBeGreaterThan(1);
     expect(await drawn(page, 1, VISITOR, 3 * VISIT[1], 4 * VISIT[1] - 500)).toEqual(["0,0,0,0"]);
     const [empty] = await drawn(page, 0, VISITOR, 3 * VISIT[1], 3 * VISIT[1] + 500);
     const [running] = await drawn(page, 0, VISITOR, VISIT[0] + 500, VISIT[0] + 1500);
     expect(running).not.toBe(empty);
     expect(await drawn(page, 0, VISITOR, VISIT[1] + 500, VISIT[1] + 1500)).toContain(empty);
-    // The boss sleeps at the end: that is no exit.
+    // The boss sleeps at the end, which is not an exit.
     await page.evaluate((hash) => (location.hash = hash), `#view=${LAST_NS - 20_000},${LAST_NS}`);
     await settled(page);
     await click(page, BOSS, LAST_NS - 10_000);

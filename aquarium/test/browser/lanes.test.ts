@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Which lanes are shown, in which order, and what they say of themselves: of the trace of a kernel, held against what
-// `lat stats` reports of it. What the wheel does.
+// Visibility, order and summaries of lanes of a kernel trace, compared with the output of `lat
+// stats`; functions of the wheel.
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -48,9 +48,9 @@ inChromium("lanes of a trace of a kernel", of, (begin) => {
     expect(await names(page)).toEqual(twice("boss", "visitor", "worker"));
     await press(page, "o");
     await press(page, "o");
-    // The worker has most of what there is to see.
+    // The worker has most items.
     expect((await names(page))[2]).toBe("worker");
-    // In another time it is another order: there the boss alone ran.
+    // The order depends on the visible time: only the boss ran there.
     const quiet = await start(`#view=${LAST_NS / 2},${LAST_NS}&order=activity`);
     expect((await names(quiet))[2]).toBe("boss");
   });
@@ -63,7 +63,7 @@ inChromium("lanes of a trace of a kernel", of, (begin) => {
     const hidden = page.locator(".empty-lanes");
     expect(await hidden.textContent()).toBe("2 hidden");
     expect(await hash(page)).toContain("empty=hidden");
-    // What the filter leaves nothing of is empty, too.
+    // Lanes whose contents are filtered out are empty as well.
     await page.locator(".tree-line", { hasText: "worker" }).last().click();
     await settled(page);
     expect(await names(page)).toEqual(["CPU 0", "CPU 1", "boss", "boss"]);
@@ -72,7 +72,7 @@ inChromium("lanes of a trace of a kernel", of, (begin) => {
     await settled(page);
     expect(await names(page)).toEqual(twice("boss", "visitor", "worker"));
     expect(await hidden.count()).toBe(0);
-    // Of a thread that sleeps there is nothing to see either, unless it is selected.
+    // The lane of a sleeping thread is empty, unless it is selected.
     const asleep = await start(`#view=${trace.came[3] + 40_000},${trace.came[3] + 70_000}&empty=hidden`);
     expect(await names(asleep)).toEqual(["CPU 0", "boss", "boss"]);
   });
@@ -97,7 +97,7 @@ inChromium("lanes of a trace of a kernel", of, (begin) => {
     expect(await names(page)).toEqual([...CPUS, "boss", "visitor", "worker"]);
     await press(page, "x");
     expect(await names(page)).toEqual(twice("boss", "visitor", "worker"));
-    // The same by the menu, and by the keyboard alone.
+    // The menu has the same function, also with the keyboard only.
     await page.locator(".lanes-menu summary").focus();
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Collapse all" }).press("Enter");

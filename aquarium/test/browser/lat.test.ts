@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The path through Aquarium that its first version was described by, on `lat view` of real traces: hide a core, an
-// event, messages, an application; from a dot to the list, from the list to the graph. What `lat print` says of the
-// same trace is the answer that every step is held against.
+// The workflow for which the first Aquarium was described, with `lat view` of real traces: hide a
+// core, an event, messages, an application; go from a dot to the list, and from the list to the
+// timeline. Every step is compared with the output of `lat print` for the same trace.
 
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ import { inChromium } from "../support/pages.ts";
 
 const BARRELFISH = fileURLToPath(new URL("../../../../shared/data/barrelfish/atrace.trc", import.meta.url));
 
-/** The line of the filter's tree with a name, within a group. */
+/** The line with a name in a group of the filter tree. */
 const line = (page: Page, prefix: string, name: string) =>
   page
     .locator(`.tree-line[data-key^="${prefix}"]`)
@@ -93,7 +93,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       const index = Math.min(7, events.length - 1);
       const name = events[index].name.split(":").pop()!;
       const hash = () => page.evaluate(() => location.hash);
-      /** The time of a row that is clicked, as the page has it. */
+      /** Time of a clicked row, as shown by the page. */
       const clicked = async (at: number): Promise<number> => {
         const row = listRow(page, at);
         await expect.poll(() => row.textContent()).toContain(events[at].name.split(":").pop()!);
@@ -108,7 +108,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       expect(t - first).toBe(events[index].since);
       const lane = Number((await hash()).match(/selected=(\d+)/)![1]);
 
-      // As near as one event: then its dot is looked for with the pointer, as somebody would.
+      // Zoomed to a single event, whose dot is then searched with the pointer, as a user would do.
       await page.goto(`${served().url}#view=${t - 2000},${t + 2000}`);
       await page.reload();
       await shows(page, events.length);
@@ -144,8 +144,8 @@ function path(name: string, get: () => string | null, of: Case): void {
       await editor.fill('activity("broken".begin(');
       await page.keyboard.press("Control+Enter");
       await expect.poll(() => page.locator(".bar [role=alert]").textContent()).toContain("line 1");
-      // The editor goes to the place behind the next frame: between what `fill` selects and what it writes,
-      // that would leave the old text.
+      // The editor scrolls to the position after the next frame. If that happened between the
+      // selection and the input of `fill`, the old text would remain.
       await settled(page);
       await editor.fill(of.script);
       await settled(page);
@@ -246,7 +246,7 @@ path("lat view of a run of Genode", () => genode().folder, {
 let run: Run;
 const aRun = () => serve((run = genode()).folder);
 inChromium("components of Genode", { serve: aRun, missing: whyNot() }, (begin) => {
-  /** What the pointer finds from top to bottom of a lane at a time. */
+  /** Items that the pointer finds from the top to the bottom of a lane at a time. */
   const under = async (page: Page, lane: string, t: number): Promise<string[]> => {
     await page.locator("#lane-search").fill(lane);
     const [t0, t1] = await shownView(page);
@@ -269,7 +269,7 @@ inChromium("components of Genode", { serve: aRun, missing: whyNot() }, (begin) =
     const page = await begin();
     await page.locator("#event-count").waitFor();
     await settled(page);
-    // The page counts from where the session begins.
+    // Times of the page are relative to the begin of the session.
     const from = Number((await firstRow(page)) ?? 0);
     await page.goto(`${page.url().split("#")[0]}#view=${from},${from + 400_000}`);
     await page.reload();
@@ -306,14 +306,14 @@ inChromium("components of Genode", { serve: aRun, missing: whyNot() }, (begin) =
   });
 });
 
-/** The time of the first event, as the page has it. */
+/** Time of the first event, as shown by the page. */
 async function firstRow(page: Page): Promise<string | undefined> {
   await listRow(page, 0).click();
   await settled(page);
   return (await page.evaluate(() => location.hash)).match(/selected=\d+,\d+,(\d+)/)?.[1];
 }
 
-/** One event of one stream, and nothing about processors or threads. */
+/** A trace with one event of one stream, without CPUs and threads. */
 function bare(): string {
   const folder = mkdtempSync(join(tmpdir(), "aquarium-"));
   const metadata = `/* CTF 1.8 */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A recording that still runs: followed, held, looked back at; and what its server tells by itself.
+// A live recording: following, pausing, earlier times; and updates from the server.
 
 import type { Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { type Trace, makeTrace } from "../support/trace.ts";
 const notice = (page: Page, text: string | RegExp) =>
   page.locator(".notice").filter({ hasText: text }).waitFor();
 
-/** How many columns of a lane have the colour of stripes where something was lost. */
+/** Number of pixel columns of a lane that are hatched because of losses. */
 async function hatching(
   page: Page,
   lane: string,
@@ -19,7 +19,7 @@ async function hatching(
   const { y, height } = (await page.locator(".label", { hasText: lane }).boundingBox())!;
   const canvas = page.locator(".canvas-area canvas").first();
   const top = y - (await canvas.boundingBox())!.y;
-  // Red, as no event and no application here is.
+  // Red, unlike the events and applications in this trace.
   const hatched = () =>
     canvas.evaluate(
       (element: HTMLCanvasElement, { top, height }) => {
@@ -37,8 +37,8 @@ async function hatching(
 }
 
 /**
- * Notes from now on what changes in the page, frame by frame: of what changes outside of frames, as by an answer that
- * came, the next one. `data-pending` is no part of the picture.
+ * Records from now on what changes in the page in each frame. Changes outside of frames, as by a
+ * response, count for the next frame. `data-pending` is not visible, and is ignored.
  */
 function noteFrames(): void {
   const frames = new Map<number, Set<string>>();
@@ -106,7 +106,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     await shows(page, trace.events.length);
     await expect.poll(end).toBeGreaterThan(trace.end);
     expect(await page.locator(".live .lag").textContent()).toContain("behind");
-    // Looking at something else: the view stays, the numbers go on.
+    // At another time range: the view stays, and the numbers are updated.
     await page.keyboard.press("w");
     await page.keyboard.press("a");
     await expect.poll(() => pressed("Follow")).toBe("false");
@@ -118,7 +118,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     await expect.poll(end).toBeGreaterThan(trace.end);
     server.push({ event: "ended", complete: true });
     await notice(page, "the recording has ended; all of it is here");
-    // The notice and the tools are drawn apart from each other.
+    // The notice and the toolbar are rendered separately.
     await page.getByRole("button", { name: "Follow" }).waitFor({ state: "detached" });
   });
 
@@ -132,13 +132,14 @@ inChromium("a recording that still runs", nothing, (begin) => {
       const of = (method: string) => asked.filter((one) => one === method).length;
       expect(of("filter")).toBe(0);
       expect(of("view")).toBeGreaterThan(0);
-      // Where the picture is not there in time, growth is shown without it and one is asked for again.
+      // If the picture does not arrive in time, growth is shown without it, and a picture is
+      // requested.
       expect(of("view")).toBeLessThanOrEqual(2);
     }
   });
 
   test("what a word of growth changes is seen in one frame, and nothing else is touched", async () => {
-    // A view whose width stays: ticks of the axis move with it, and need no new places.
+    // A view of constant width: ticks of the axis move with it, and need no new layout.
     for (let step = 0; step < 4; step++) await page.keyboard.press("w");
     await settled(page);
     await page.evaluate(noteFrames);
@@ -152,7 +153,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     const has = (name: string) => frames.filter((changed) => changed.includes(name));
     const [counted, moved] = [has("count/data-count"), has("axis/aria-label")];
     expect(counted.length).toBe(words);
-    // Numbers, the axis, and the canvas, which says what it shows.
+    // Numbers, the axis, and the canvas with its view.
     for (const changed of [...counted, ...moved]) expect(changed).toContain("CANVAS/data-view");
     for (const left of ["labels/style", "tick/style", "tool/class", "A/href", "tab-row/childList"]) {
       expect(has(left)).toEqual([]);
@@ -169,7 +170,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     }
     await expect.poll(() => asked("open")).toBeGreaterThan(opens);
     const views = asked("view");
-    // Those of a word that is still waited for, and no more.
+    // Requests of an update in progress are accepted, but no more.
     await settled(page);
     expect(asked("view") - views).toBeLessThanOrEqual(1);
     expect(asked("overview")).toBe(overviews);
@@ -197,7 +198,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     expect(await page.locator("#event-count").getAttribute("data-count")).toBe(String(count));
     await page.keyboard.press("k");
     await shows(page, trace.events.length);
-    // Losses told while it was held are not forgotten.
+    // Losses that arrive while the page is paused are not dropped.
     await page.locator(".problem").filter({ hasText: "lost" }).click();
     await page.getByRole("cell", { name: "ring full" }).first().waitFor();
   });
@@ -207,7 +208,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     grow(1_000_000);
     await expect.poll(end).toBeGreaterThan(trace.end);
     const { before, hatched } = await hatching(page, "core 1");
-    // Nothing happens there but what is lost.
+    // Only losses are pushed.
     const lose = (from: number, count: number | null) => {
       const lost = { lane: 1, begin: begin + from, end: begin + from + 200_000, count, cause: "ring full" };
       grow(1000, { losses: [lost] });
@@ -229,7 +230,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     const rest = trace.events.filter((one) => one.core !== 0).length;
     await shows(page, rest);
     grow(1_000_000);
-    // Its bytes were forgotten before anybody read them.
+    // Its bytes were evicted before they were read.
     trace.events.push({ t: trace.end - 500, core: 1, class: 0, application: 1, fields: null });
     grow(1_000_000);
     await shows(page, rest + 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A lane whose spans overlap more often than there are rows to draw: its last row stands for several, says so, and is
-// as high as there are many. What lies under the pointer there is counted from what the trace was made of.
+// A lane with more overlapping spans than there are rows to draw: its last row represents several,
+// says so, and its height shows their number. The expected items under the pointer are counted from
+// the generated trace.
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -9,15 +10,15 @@ import { BURSTS, type Request, deep, requests } from "../support/deep.ts";
 import { serve, whyNot } from "../support/lat.ts";
 import { inChromium } from "../support/pages.ts";
 
-/** Rows that are drawn each; the next one has all that are deeper. */
+/** Number of rows that are drawn separately; the next one contains all deeper ones. */
 const DRAWN = 255;
 
 const ALL = requests();
-/** Which are open at a time in the last row. */
+/** Requests that are open at a time in the last row. */
 const under = (t: number): Request[] =>
   ALL.filter((one) => one.row >= DRAWN && one.begin <= t && t <= one.end);
 
-/** Finds the same spans, by what they are called: their rows are below those of the schema. */
+/** Finds the same spans by their names; their rows are below those of the schema. */
 const SCRIPT = `const open = new Set();
 activity("found", (event, activity) => {
   const { number } = event.fields;
@@ -48,7 +49,8 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
     const page = await ofSchema();
     expect(await label(page).allTextContents()).toEqual([`${BURSTS[2] - DRAWN} rows in one`]);
     expect(await label(page).getAttribute("title")).toContain(`${BURSTS[2] - DRAWN} rows`);
-    // So low that nearly all of the lane has gone by: its name stops before it covers that.
+    // The window is so low that most of the lane is scrolled out: its name ends above the label of
+    // the packed row.
     await page.setViewportSize({ width: 700, height: 420 });
     await toEnd(page);
     const [name, packed] = await page.evaluate(() => {
@@ -80,7 +82,7 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
     const [t0, t1] = await shownView(page);
     const { y: top, width } = await area(page);
     const { y, height } = (await label(page).boundingBox())!;
-    /** How many pixels of the row have a colour where so many overlap, on the canvas of bars, or that of names. */
+    /** Number of coloured pixels of the row at a position, on the canvas of bars or on that of names. */
     const coloured = (canvas: number, x: number) =>
       page
         .locator(".canvas-area canvas")
@@ -90,7 +92,7 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
             const { data } = element.getContext("2d")!.getImageData(x, y, 1, height);
             const pixels = Array.from({ length: height }, (_, line) => data.subarray(4 * line, 4 * line + 4));
             const [most, least] = [Math.max, Math.min];
-            // Of the canvas of names all that is not transparent.
+            // On the canvas of names, all pixels that are not transparent.
             const is = ([r, g, b, a]: Uint8ClampedArray) =>
               a < 255 ? a > 0 : most(r, g, b) - least(r, g, b) > 40;
             return pixels.filter(is).length;
@@ -101,7 +103,7 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
     for (let x = 4; x < width - 4; x += 3) {
       const t = t0 + (x / width) * (t1 - t0);
       const near = [-2, 0, 2].map((by) => under(t + (by / width) * (t1 - t0)).length);
-      // Between columns, or where a column is cut, it is one number or another.
+      // At the edge of a column, either of two numbers is correct.
       if (new Set(near).size === 1) seen.set(near[0], await coloured(0, x));
       expect(await coloured(1, x)).toBe(0);
     }
@@ -130,7 +132,7 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
       expect(await page.locator(".tooltip h3").textContent()).toContain(told);
       found.add(first.row);
     }
-    // Not those of the first of its rows alone.
+    // Including spans that are not in the first of its rows.
     expect(found.size).toBeGreaterThan(3);
   });
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The page in a real Chromium, over a made trace and a server by brute force.
+// The page in a real Chromium, with a generated trace and a brute-force server.
 
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
@@ -12,8 +12,9 @@ import { FakeServer } from "../support/server.ts";
 import { makeTrace } from "../support/trace.ts";
 
 /**
- * The axis in a picture that was saved: how far each label there is from being, pixel by pixel, what is written at the
- * place where the page has it; and how many pixels beside all labels are not empty.
+ * Compares the axis in a saved picture with the page: for each label, the number of colour values
+ * that differ from its text at its place in the page; and the number of colour values outside of
+ * all labels that differ from the background.
  */
 function axisOf(page: Page, png: Buffer) {
   return page.evaluate(async (base64) => {
@@ -60,7 +61,7 @@ function axisOf(page: Page, png: Buffer) {
 }
 
 const node = (key: string) => `.tree-line[data-key="${key}"]`;
-/** Pixels of the upper canvas that are not empty: names and arrows. */
+/** Number of non-empty pixels of the upper canvas, which has names and arrows. */
 const marks = (page: Page) =>
   page.evaluate(() => {
     const canvas = document.querySelectorAll<HTMLCanvasElement>(".canvas-area canvas")[1];
@@ -69,7 +70,7 @@ const marks = (page: Page) =>
     for (let at = 3; at < data.length; at += 4) if (data[at] > 0) found++;
     return found;
   });
-/** How many arrows are painted, once as many are. */
+/** Number of painted arrows, once it satisfies `count`. */
 const arrows = (page: Page, count: (painted: number) => boolean) =>
   expect
     .poll(async () =>
@@ -149,7 +150,7 @@ inChromium("in Chromium", made(server), (begin) => {
     const label = (await page.locator(".label", { hasText: `core ${inside.core}` }).boundingBox())!;
     await settled(page);
     const x = area.x + ((inside.t - trace.end * 0.7) / 60_000) * area.width;
-    // The row of events lies below the bar of 18 pixels.
+    // The row of events is below the bar, which is 18 pixels high.
     await page.mouse.click(x, label.y + 5 + 19 + 6);
     const row = page.locator(".list-row.chosen");
     await row.waitFor();
@@ -159,7 +160,7 @@ inChromium("in Chromium", made(server), (begin) => {
     expect(chosen).toBe(index);
     expect(await page.locator(".details").textContent()).toContain("mutex");
 
-    // Far away in the list: the graph follows.
+    // A distant row of the list: the timeline follows.
     await page.locator(".list").focus();
     await page.keyboard.press("Home");
     await listRow(page, 2).click();
@@ -173,7 +174,7 @@ inChromium("in Chromium", made(server), (begin) => {
     expect(view[0]).toBeLessThanOrEqual(trace.events[2].t);
     expect(view[1]).toBeGreaterThanOrEqual(trace.events[2].t);
 
-    // Not so with sync off.
+    // It does not follow without sync.
     await page.keyboard.press("Home");
     await page.locator("text=⇅ sync").click();
     const before = await page.evaluate(() => location.hash.match(/view=([^&]*)/)![1]);
@@ -298,7 +299,7 @@ inChromium("in Chromium", made(server), (begin) => {
     await page.mouse.up();
     await page.keyboard.up("Shift");
     await expect.poll(() => page.evaluate(() => location.hash)).toContain("range=");
-    // The link follows the range, the numbers follow it, too: in the end both are of one.
+    // Both the link and the numbers follow the range, and finally agree.
     await expect
       .poll(async () => {
         const [t0, t1] = (await page.evaluate(() => location.hash))
@@ -342,7 +343,7 @@ inChromium("in Chromium", made(server), (begin) => {
     };
     const png = await save("PNG");
     expect([...png.subarray(1, 4)]).toEqual([..."PNG"].map((letter) => letter.charCodeAt(0)));
-    // Width and height stand at 16 and 20 of a PNG.
+    // A PNG contains width and height at offsets 16 and 20.
     expect(png.readUInt32BE(16)).toBeGreaterThan(800);
     const axis = await axisOf(page, png);
     const wide = await page.locator(".canvas-area").evaluate((area) => area.clientWidth);
@@ -403,7 +404,7 @@ inChromium("in Chromium", made(server), (begin) => {
   });
 });
 
-// It complains of what it cannot reach, as it should.
+// Complaints about the unreachable server are expected.
 inChromium(
   "a server that goes away",
   { ...made(new FakeServer(makeTrace(2))), complains: true },
@@ -421,7 +422,7 @@ inChromium(
       const second = new FakeServer(more);
       await second.listen(Number(new URL(served().url).port));
       await page.getByText("1 events came meanwhile").waitFor();
-      // The filter is still the session's.
+      // The filter is still that of the session.
       await shows(page, more.events.filter((one) => one.core !== 1).length);
       await second.close();
     });

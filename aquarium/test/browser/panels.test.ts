@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Panels of numbers in a real Chromium: histogram and brush, flame graph and sunburst.
+// Panels with statistics in a real Chromium: histogram and brush, flame graph and sunburst.
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -41,7 +41,7 @@ inChromium("panels", made(server), (begin) => {
     expect(expected).toBeGreaterThan(0);
     expect(expected).toBeLessThan(kindsOf(trace)[asked.kind].count);
     await expect.poll(() => listed(page)).toBe(expected);
-    // Out of it again: all kinds, and nothing pulses.
+    // Without the brush, all kinds are listed, and no marks pulse.
     await page.getByRole("button", { name: /^Brush no durations/ }).click();
     await expect.poll(() => listed(page)).toBe(spansOf(trace).length);
     await expect.poll(() => pulses(page)).toBe(0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Panels and two runs on `lat view` of real recordings; what other commands say of them is the answer.
+// Panels, and the comparison of two runs, with `lat view` of real recordings; compared with the
+// output of other commands.
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -66,7 +67,7 @@ inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => 
     await page.getByRole("textbox", { name: "Script script 1" }).fill(text);
     await page.getByRole("button", { name: "run", exact: true }).click();
   };
-  /** With a script that ran while both are held against each other, and what changed at the bottom. */
+  /** With a script that was run during the comparison, and the panel of changes at the bottom. */
   const withScript = async (text: string) => {
     const page = await begin();
     await write(page, text);
@@ -77,7 +78,7 @@ inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => 
   };
   const heads = (page: Page) => page.locator(".half header small").allTextContents();
   const summary = (page: Page) => page.locator(".statistics .summary").first().textContent();
-  /** Pixels with a colour in the rows of a half. */
+  /** Number of coloured pixels in the rows of a half. */
   const coloured = (page: Page, which: string) =>
     page.locator(`.half.${which} canvas`).first().evaluate((element: HTMLCanvasElement) => {
       const { data } = element.getContext("2d")!.getImageData(0, 0, element.width, element.height);
@@ -98,7 +99,7 @@ inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => 
     expect(await summary(page)).toContain(`; ${thousands(orders[0])} and ${thousands(orders[1])} events in`);
     const filtered = [await coloured(page, "good"), await coloured(page, "bad")];
     await page.getByRole("tab", { name: "Difference" }).click();
-    // Spans need both their events.
+    // Spans need both of their events.
     await page.locator(".empty", { hasText: "Neither recording has spans." }).waitFor();
 
     const line = page.locator(FILTER);
@@ -125,7 +126,7 @@ inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => 
     const page = await begin();
     await write(page, 'filter("orders", event =>\n  event.name === );');
     await page.getByRole("alert").filter({ hasText: "line 2, column" }).waitFor();
-    // The editor goes to the place behind the next frame.
+    // The editor scrolls to the position after the next frame.
     await settled(page);
     const editor = page.getByRole("textbox", { name: "Script script 1" });
     await editor.fill('filter("orders", event =>\n  event.name === "client:ORDER");');
@@ -145,7 +146,7 @@ inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => 
   });
 
   test("a filter that fails on one says so there; the other is shown, and all once it is off", async () => {
-    // On one time line the first event that it sees is one of the first recording.
+    // On a common timeline, the first event that it sees is one of the first recording.
     const { pid } = print(traces[1])[0];
     const page = await withScript(`let first;
 filter("orders", event => {

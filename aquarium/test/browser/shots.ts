@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The pictures of docs/guides/view.md, of fresh recordings by `lat demo`: aquarium/test/shots.
+// Generates the pictures of docs/guides/view.md from new recordings of `lat demo`:
+// aquarium/test/shots.
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
@@ -14,7 +15,10 @@ const IMAGES = process.env.IMAGES ?? fileURLToPath(new URL("../../docs/images/",
 const REST_MS = 1200;
 const SIZE = { width: 1280, height: 780 };
 
-/** Threads that ask over the loopback, and those that answer, the later the longer the question. */
+/**
+ * Client threads send questions over the loopback interface; server threads reply later to longer
+ * questions.
+ */
 const TALK = `
 import socket, threading, time
 listening = socket.create_server(("127.0.0.1", 0))
@@ -38,13 +42,13 @@ for thread in asking: thread.start()
 for thread in asking: thread.join()
 `;
 
-/** Not a script that starts it. */
+/** The interpreter itself rather than a script that starts it. */
 const PYTHON = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 
 const complaints: string[] = [];
 const browser = await launch();
 
-/** Opens what a `lat view` serves, and ends that when all is done. */
+/** Opens the page of a `lat view`, and stops that at the end. */
 async function pictures(traces: string[], take: (page: Page) => Promise<void>): Promise<void> {
   const served: Served = await serve(traces);
   const { page, complaints: own } = await open(browser, served.url, SIZE);
@@ -63,7 +67,7 @@ const tab = async (page: Page, name: string) => {
   await page.waitForTimeout(REST_MS);
 };
 
-/** Shows the time of that length with the most events of a name, and selects one in the midst of it. */
+/** Shows the range of length `ns` with the most events of a name, and selects an event in its middle. */
 async function toBusiest(page: Page, trace: string, name: string, ns: number): Promise<void> {
   const times = print(trace)
     .filter((one) => one.name === name)
@@ -78,7 +82,7 @@ async function toBusiest(page: Page, trace: string, name: string, ns: number): P
   await page.waitForTimeout(REST_MS);
   const area = (await page.locator(".canvas-area").boundingBox())!;
   const middle = times[best + Math.floor(most / 2)] - times[best];
-  // The events of the first lane, below its bar where it has one.
+  // The events of the first lane are below its bar, if it has one.
   const lane = (await page.locator(".label").first().boundingBox())!;
   await page.mouse.click(area.x + (area.width * middle) / ns, lane.y + lane.height - 11);
   await page.waitForTimeout(REST_MS);
@@ -104,7 +108,7 @@ await pictures([given], async (page) => {
 
 await pictures([given], async (page) => {
   await toBusiest(page, given, "client:SEND", 3e5);
-  // The list beside it, and no pointer in the way.
+  // The list is next to it, and the pointer is outside.
   await page.mouse.move(0, 0);
   await shot(page, "view-zoomed");
   await page.keyboard.press("Escape");
@@ -113,7 +117,7 @@ await pictures([given], async (page) => {
   await shot(page, "view-light");
 });
 
-// Three times as many clients have to wait for each other.
+// With three times as many clients, they wait for each other.
 await pictures([demo(1500), demo(1500, "--threads", "6")], async (page) => {
   await page.locator(".half.bad .label").first().waitFor();
   await page.waitForTimeout(REST_MS * 2);
@@ -122,13 +126,13 @@ await pictures([demo(1500), demo(1500, "--threads", "6")], async (page) => {
   await shot(page, "view-difference");
 });
 
-// One that goes on: the page follows it.
+// A live recording, which the page follows.
 const growing = `${mkdtempSync(join(tmpdir(), "aquarium-"))}/demo`;
 const live = spawn(LAT, ["demo", "-o", growing, "--orders", "1000000"], { stdio: "ignore" });
 while (!existsSync(`${growing}/ctf/metadata`)) await new Promise((done) => setTimeout(done, 20));
 await pictures([growing], async (page) => {
   await page.waitForTimeout(REST_MS * 3);
-  // On a busy machine pictures take their time.
+  // On a busy machine, pictures take longer.
   const lateNs = () =>
     page.locator("canvas[data-until]").evaluate((canvas) => {
       const { view = "0,0", until = "0" } = (canvas as HTMLElement).dataset;
@@ -139,7 +143,7 @@ await pictures([growing], async (page) => {
 });
 live.kill();
 
-// Packets need the right to capture them, and something to talk.
+// Capturing packets needs privileges, and traffic.
 const talk = `${mkdtempSync(join(tmpdir(), "aquarium-"))}/talk`;
 const capture = [
   "record",

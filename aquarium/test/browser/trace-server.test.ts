@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The Trace Server Protocol of `lat view`, asked by the client library that the trace viewers of VS Code and Theia
-// are built on. What `lat print` says of the same trace is the answer that it is held against.
+// The Trace Server Protocol of `lat view`, tested with the client library of the trace viewers of
+// VS Code and Theia, and compared with the output of `lat print` for the same trace.
 
 import { HttpTspClient } from "tsp-typescript-client/lib/protocol/http-tsp-client.js";
 import type { Experiment } from "tsp-typescript-client/lib/models/experiment.js";
@@ -11,7 +11,7 @@ import { type Printed, type Served, demo, nanos, print, serve, whyNot } from "..
 
 const skipped = whyNot();
 
-/** What was answered, which must be an answer. */
+/** Returns the model of a response; fails if there is none. */
 function model<T>(response: { isOk(): boolean; getText(): string; getModel(): T | undefined }): T {
   expect(response.isOk(), response.getText().slice(0, 500)).toBe(true);
   const model = response.getModel();
@@ -31,7 +31,7 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
   let client: HttpTspClient;
   let experiment: Experiment;
   let trace: string;
-  /** The first event's time. */
+  /** Time of the first event. */
   let origin: bigint;
 
   beforeAll(async () => {
@@ -53,12 +53,12 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
     expect(model(await client.checkHealth()).status).toBe("UP");
     expect(model(await client.fetchExperiments()).length).toBe(1);
     expect(experiment.nbEvents).toBe(events.length);
-    // It begins with the first packet, before the first event: on a slow machine by some seconds.
+    // It begins with the first packet, before the first event: by some seconds on a slow machine.
     expect(experiment.start <= origin && origin - experiment.start < 600_000_000_000n).toBe(true);
     expect(experiment.end >= origin + BigInt(events.at(-1)!.since)).toBe(true);
     expect(experiment.indexingStatus).toBe("COMPLETED");
     const [opened] = model(await client.fetchTraces());
-    // As a viewer opens it: by its path, then an experiment of it.
+    // As a viewer does: opens the trace by its path, and then an experiment.
     const again = model(await client.openTrace(new Query({ name: "demo", uri: trace })));
     expect(again.UUID).toBe(opened.UUID);
     const made = model(await client.createExperiment(new Query({ name: "demo", traces: [opened.UUID] })));
@@ -79,7 +79,7 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
     expect(kinds.get("timeline")).toBe("TIME_GRAPH");
     expect(kinds.get("histogram")).toBe("TREE_TIME_XY");
     expect(kinds.get("events")).toBe("TABLE");
-    // The name by which viewers find what to draw as an overview.
+    // Viewers find the output for their overview by this name.
     expect(outputs.find((output) => output.id === "histogram")?.name).toBe("Histogram");
     expect(outputs.every((output) => output.start === experiment.start)).toBe(true);
   });
@@ -94,7 +94,7 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
     }
     const lanes = tree.entries.filter((entry) => /^(cpu|core) ?\d+$/i.test(entry.labels[0]));
     expect(lanes.length).toBeGreaterThan(0);
-    // Around one event, asked for more finely than by nanoseconds: every event in it is told as it is.
+    // Around one event, with samples of less than a nanosecond: each event is returned separately.
     const middle = events[Math.floor(events.length / 2)];
     const [from, to] = [middle.since - 5_000, middle.since + 5_000];
     const inside = events.filter((event) => event.since >= from && event.since <= to);
@@ -103,7 +103,7 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
     const states = model(await client.fetchTimeGraphStates(experiment.UUID, "timeline", query)).model;
     const points = states.rows.flatMap((row) => row.states).filter((state) => state.end - state.start === 1n);
     const told = count(points, (state) => `${state.label} ${state.start - origin}`);
-    // Events of one processor in the same nanosecond, as a fast machine writes them, are one state without a name.
+    // Simultaneous events of one CPU, as a fast machine writes them, are one state without a name.
     const alone = count(inside, (event) => `${event.cpu} ${event.since}`);
     const name = (event: Printed) => (alone.get(`${event.cpu} ${event.since}`) === 1 ? event.name : undefined);
     const places = new Map(inside.map((event) => [`${event.cpu} ${event.since} ${name(event)}`, event]));
@@ -177,7 +177,7 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
     const told = lines.lines.map((line) => line.cells.map((cell) => cell.content));
     const expected = events.slice(from).map((event) =>
       [event.name, String(origin + BigInt(event.since)), String(event.cpu)]);
-    // Events of the same nanosecond on different processors have no order.
+    // Simultaneous events on different CPUs have no order.
     expect(told.map(String).sort()).toEqual(expected.map(String).sort());
     const time = origin + BigInt(events[100].since);
     const at = model(await client.fetchTableLines(experiment.UUID, "events",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A real Chromium, as Debian installs it.
+// A real Chromium, as packaged by Debian.
 
 import { existsSync } from "node:fs";
 import { type Browser, type Locator, type Page, chromium } from "playwright-core";
@@ -15,7 +15,8 @@ export function chromiumPath(): string | null {
   return PLACES.find((path) => path && existsSync(path)) ?? null;
 }
 
-// Nothing that phones home; the software rasteriser of canvas2d stays as it is by default, being the fastest here.
+// Disables network requests of the browser itself; canvas2d keeps its default, the software
+// rasteriser, which is the fastest here.
 const FLAGS = [
   "--no-sandbox",
   "--disable-quic",
@@ -25,7 +26,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Waiting for longer is waiting for what never comes: a busy machine needs seconds, not minutes. */
+/** A busy machine needs seconds, not minutes: a longer wait means that the condition never becomes true. */
 const NEVER_MS = 120_000;
 
 export function launch(more: string[] = []): Promise<Browser> {
@@ -33,10 +34,13 @@ export function launch(more: string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...FLAGS, ...more], timeout: NEVER_MS });
 }
 
-/** By this much at most each answer is late, as on a busy machine or a far one: finds tests that look too soon. */
+/**
+ * Maximum delay of each response, as on a busy or remote machine: reveals tests that do not wait
+ * long enough.
+ */
 const SLOW_ANSWERS_MS = Number(process.env.SLOW_ANSWERS_MS ?? 0);
 
-/** In the page: each message of a server arrives some time later, no two at once, the order as it is. */
+/** Runs in the page: delays each message of the server by a random time, one after another and in order. */
 function slowAnswers(mostMs: number): void {
   if (mostMs === 0) return;
   const sockets = WebSocket.prototype;
@@ -54,7 +58,7 @@ function slowAnswers(mostMs: number): void {
 
 export interface Opened {
   page: Page;
-  /** What the page complained of: exceptions and console errors. */
+  /** Exceptions and console errors of the page. */
   complaints: string[];
 }
 
@@ -81,8 +85,8 @@ export async function open(
 }
 
 /**
- * Until the page has done what it was told: all requests are answered, what waits for a moment's rest has had it, the
- * address holds what is shown, and that is painted.
+ * Waits until the page is idle: all requests are answered, delayed updates are done, the URL
+ * contains the shown state, and the canvases are painted.
  */
 export async function settled(page: Page): Promise<void> {
   const isStill = () =>
@@ -90,7 +94,7 @@ export async function settled(page: Page): Promise<void> {
       const frame = () => new Promise((done) => requestAnimationFrame(done));
       const isDone = () => Number(document.documentElement.dataset.pending ?? 0) === 0;
       if (!isDone()) return false;
-      // Parts are rendered, and ask for more, behind the next frame.
+      // Components render, and send more requests, after the next frame.
       for (let turn = 0; turn < 2; turn++) {
         await frame();
         await frame();
@@ -102,18 +106,18 @@ export async function settled(page: Page): Promise<void> {
   while (!(await isStill())) await new Promise((done) => setTimeout(done, 20));
 }
 
-/** Until so many events are shown, in the list, the graph and all numbers. */
+/** Waits until this number of events is shown in the list, the timeline and all numbers. */
 export async function shows(page: Page, events: number): Promise<void> {
   await page.locator(`#event-count[data-count="${events}"]`).waitFor();
   await settled(page);
 }
 
-/** A row of the list, once what it lists has come: until then a click on it chooses nothing. */
+/** A row of the list, once its contents have arrived: a click before that selects nothing. */
 export function listRow(page: Page, index: number): Locator {
   return page.locator(`.list-row[data-row="${index}"]:not(:has(.loading))`);
 }
 
-/** The interval of time that the page shows, in nanoseconds, once it has settled. */
+/** The visible time range in nanoseconds, once the page has settled. */
 export async function shownView(page: Page): Promise<[number, number]> {
   await settled(page);
   const hash = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));

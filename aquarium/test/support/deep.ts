@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A trace whose spans overlap more often than there are rows to draw: as Chrome's JSON has them.
+// A trace in Chrome's JSON format with more overlapping spans than there are rows to draw.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A request: when it began and ended, in nanoseconds since the first one, and how many were open by then. */
+/** A request: begin and end in nanoseconds since the first one, and number of requests open at its begin. */
 export interface Request {
   begin: number;
   end: number;
   row: number;
 }
 
-/** Three times some are open at once: more than are drawn each, a few, and more again. */
+/**
+ * Numbers of simultaneously open requests in three bursts: more than the rows that are drawn
+ * separately, a few, and more again.
+ */
 export const BURSTS = [300, 12, 420];
 const APART_US = 4000;
 
@@ -20,13 +23,16 @@ export function requests(): Request[] {
   return BURSTS.flatMap((many, burst) =>
     Array.from({ length: many }, (_, row) => {
       const at = burst * APART_US;
-      // They end in another order than they began.
+      // They end in a different order than they began.
       return { begin: (at + row) * 1000, end: (at + 1000 + 4 * ((row * 7) % many)) * 1000, row };
     }),
   );
 }
 
-/** The file they are in: of one thread, whose spans they are; another does a few things one behind the other. */
+/**
+ * The contents of the file: all requests are spans of one thread; another thread has a few
+ * successive spans.
+ */
 export function deep(): string {
   const told = requests().flatMap((one, id) =>
     (["b", "e"] as const).map((ph) => {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Lays out binary answers as spec/view.md says: an encoder of its own, against which the page's decoder is tested.
+// Encodes binary responses as specified in spec/view.md: independent of the page's decoder, which
+// is tested against it.
 
 import type { Column } from "../../src/protocol/frame.ts";
 
@@ -10,7 +11,7 @@ export function encodeFrame(id: number, result: unknown, columns: Record<string,
     offset: 0,
     length: column.length,
   }));
-  // Offsets are part of the JSON whose length moves them: room for 10 digits each is set aside.
+  // The JSON contains offsets that depend on its own length: 10 digits are reserved for each.
   const room = JSON.stringify({ result, columns: described }).length + described.length * 10;
   let offset = align(8 + 4 * room);
   Object.values(columns).forEach((column, index) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A run as Genode's trace recorder writes it (docs/reference/formats/genode.md), byte by byte: a shop whose clerks
-// call a store, one at a time.
+// A trace in the format of Genode's trace recorder (docs/reference/formats/genode.md), byte by
+// byte: a shop whose clerks call a store, one at a time.
 
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ const checkpoint = (t: number, data: number, kind: number, name: string): At => 
   bytes: Buffer.concat([Buffer.of(CHECKPOINT), u64(t), u32(data), u64(0), Buffer.of(kind), text(name)]),
 });
 
-/** What one thread did, as one packet. */
+/** Events of one thread as one packet. */
 function packet(label: string, thread: string, core: number, events: At[]): Buffer {
   events.sort((a, b) => a.t - b.t);
   const names = Buffer.concat([text(label), text(thread)]);
@@ -44,7 +44,7 @@ function packet(label: string, thread: string, core: number, events: At[]): Buff
     u64(events[events.length - 1].t),
     u32(8 * (head + body.length)),
     Buffer.from(Uint16Array.of(8 * head).buffer),
-    // Column and row, width and height of where it ran, four bits each; its priority.
+    // Column and row, width and height of the CPU's location, four bits each; the priority.
     Buffer.of(core, 0x11, 128),
     names,
     body,
@@ -53,9 +53,9 @@ function packet(label: string, thread: string, core: number, events: At[]): Buff
 
 export interface Run {
   folder: string;
-  /** How long each call took, in nanoseconds. */
+  /** Duration of each call in nanoseconds. */
   latencies: number[];
-  /** The time of the first event, and a time at which the first clerk waits for an answer. */
+  /** Time of the first event, and a time at which the first clerk waits for a reply. */
   begin: number;
   waits: number;
 }

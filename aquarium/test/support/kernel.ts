@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A trace of a Linux kernel as LTTng writes it, byte by byte: a boss that runs on one CPU and wakes a worker on the
-// other again and again, and a visitor that comes once and exits.
+// A trace of a Linux kernel in the format of LTTng, byte by byte: a boss runs on one CPU and
+// repeatedly wakes a worker on the other; a visitor runs once and exits.
 
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,18 +10,18 @@ export const BOSS = 101;
 export const WORKER = 102;
 export const VISITOR = 103;
 
-/** States in which a thread leaves its CPU [include/linux/sched.h]. */
+/** States in which a thread is switched out [include/linux/sched.h]. */
 const [PREEMPTED, SLEEPING, BLOCKED, DEAD] = [0, 1, 2, 16];
 
 const ROUNDS = 20;
 const PERIOD_NS = 100_000;
-/** Of a round: when the worker is woken, comes to its CPU, leaves it. */
+/** Times within a round: wakeup of the worker, its switch-in, its switch-out. */
 const [WAKE_NS, COME_NS, LEAVE_NS] = [20_000, 25_000, 60_000];
 /** The round after which the worker waits for a device. */
 const BLOCKED_AFTER = 10;
-/** From when to when the visitor runs; it exits then. */
+/** Time in which the visitor runs; it exits at the end. */
 export const VISIT: [number, number] = [2000, 5000];
-/** From the first event on. */
+/** Time of the last event, relative to the first. */
 export const LAST_NS = 5_000_000;
 
 const INTEGERS =
@@ -64,7 +64,7 @@ const event = (t: number, id: number, ...fields: Buffer[]): At => ({
 const switches = (t: number, from: number, into: number, to: number): At =>
   event(t, SWITCHES, i32(from), i64(into), i32(to), Buffer.from(`${NAMES.get(to)}\0`));
 
-/** Interrupts of each kind, so that it is known that none woke a thread. */
+/** Interrupts of each kind, so that the trace shows that none of them caused a wakeup. */
 const interrupts = (t: number): At[] => [
   event(t, SOFT_BEGINS, i32(1)),
   event(t + 1, SOFT_ENDS, i32(1)),
@@ -74,10 +74,10 @@ const interrupts = (t: number): At[] => [
 
 export interface Kernel {
   folder: string;
-  /** The times of the wake-ups, from the first event on, and those at which the worker then came to its CPU. */
+  /** Times of the wakeups, relative to the first event, and of the following switch-ins of the worker. */
   woken: number[];
   came: number[];
-  /** How long the worker ran in all, in nanoseconds. */
+  /** Total running time of the worker in nanoseconds. */
   worked: number;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The `lat` under test: serving a page, and answering independently of it.
+// The `lat` under test: it serves a page, and supplies independent results by other commands.
 
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 export const LAT = process.env.LAT ?? "";
 
-/** Null if it can view; else why not. */
+/** Returns null if it can serve the page, otherwise the reason. */
 export function whyNot(): string | null {
   if (LAT === "") return "LAT names no lat";
   try {
@@ -22,16 +22,19 @@ export function whyNot(): string | null {
   }
 }
 
-/** What a command says. 1: it found something, as losses on a busy machine; what it says holds all the same. */
+/**
+ * Output of a command. Exit status 1 is accepted: it reports problems, such as losses on a busy
+ * machine, and the output is still valid.
+ */
 export function told(...words: string[]): string {
   const { status, stdout, stderr } = spawnSync(LAT, words, { encoding: "utf8", maxBuffer: 1 << 30 });
   if (status !== 0 && status !== 1) throw new Error(`lat ${words.join(" ")} ended with ${status}: ${stderr}`);
   return stdout;
 }
 
-/** An event as `lat print` tells it. */
+/** An event in the output of `lat print`. */
 export interface Printed {
-  /** Nanoseconds since the first event: those since 1970 are no numbers of JavaScript. */
+  /** Nanoseconds since the first event: those since 1970 exceed the exact integers of JavaScript. */
   since: number;
   /** Seconds since 1970, with nine decimals. */
   time: string;
@@ -42,7 +45,10 @@ export interface Printed {
   fields: Record<string, unknown>;
 }
 
-/** All events, in the order of the page's lists: those of one nanosecond by processor, where `lat print` has them by stream. */
+/**
+ * All events in the order of the page's lists: simultaneous events are ordered by CPU, whereas `lat
+ * print` orders them by stream.
+ */
 export function print(trace: string): Printed[] {
   const lines = told("print", "--format", "json", trace)
     .split("\n")
@@ -53,19 +59,19 @@ export function print(trace: string): Printed[] {
     .sort((a, b) => a.since - b.since || (a.cpu ?? 0) - (b.cpu ?? 0));
 }
 
-/** Of seconds with nine decimals. */
+/** Converts seconds with nine decimals to nanoseconds. */
 export function nanos(seconds: string): bigint {
   return BigInt(seconds.replace(".", ""));
 }
 
-/** How long the activities take that a script finds, as `lat run-script` tells it. */
+/** Durations of the activities that a script finds, according to `lat run-script`. */
 export function runScript(trace: string, text: string): { duration_ns: number }[] {
   const file = join(mkdtempSync(join(tmpdir(), "aquarium-")), "script.js");
   writeFileSync(file, text);
   return JSON.parse(told("run-script", trace, file, "--json")).activities;
 }
 
-/** A recording made by `lat demo`, of real processes. */
+/** A recording of real processes, made by `lat demo`. */
 export function demo(orders = 100, ...more: string[]): string {
   const folder = join(mkdtempSync(join(tmpdir(), "aquarium-")), "demo");
   told("demo", "-o", folder, "--orders", String(orders), ...more);
@@ -74,7 +80,7 @@ export function demo(orders = 100, ...more: string[]): string {
 
 export interface Served {
   url: string;
-  /** Where the Trace Server Protocol is spoken. */
+  /** URL of the Trace Server Protocol. */
   traceServerUrl: string;
   process: ChildProcess;
   close(): void;

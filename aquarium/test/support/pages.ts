@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Tests of a page in Chromium: what they all begin and end with.
+// Common set-up and clean-up of tests of a page in Chromium.
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -7,17 +7,17 @@ import { type Opened, chromiumPath, launch, open } from "./browser.ts";
 import type { FakeServer } from "./server.ts";
 
 export interface Served {
-  /** Of the page, with a `/` at its end. */
+  /** URL of the page, with a trailing `/`. */
   url: string;
   close(): unknown;
 }
 
-/** What tests are of, and what is special about them. */
+/** What a group of tests serves, and its exceptions. */
 interface Of {
   serve(): Promise<Served>;
-  /** Why these tests cannot be run here, beside for a browser that is missing. */
+  /** Reason why these tests cannot run here, other than a missing browser. */
   missing?: string | null;
-  /** Complaints of the page are no failure. */
+  /** Complaints of the page are expected. */
   complains?: boolean;
 }
 
@@ -28,15 +28,15 @@ export const made = (server: FakeServer): Of => ({
   }),
 });
 
-/** For tests that serve something each. */
+/** For tests that each serve something of their own. */
 export const nothing: Of = { serve: async () => ({ url: "about:blank", close: () => {} }) };
 
-/** Opens the page of what is served, or that of a server which ends when the page is closed. */
+/** Opens the served page, or that of a server which is closed together with the page. */
 export type Start = (of?: string | FakeServer) => Promise<Page>;
 
 /**
- * Tests of a page in Chromium. What is served is there for all of them; pages are closed behind each, and what one
- * complained of fails the test. Why they cannot be run is told.
+ * Tests of a page in Chromium. What is served is shared by all of them; pages are closed after each
+ * test, and complaints of a page fail the test. If the tests cannot run, the reason is printed.
  */
 export function inChromium(
   name: string,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Pieces into pixels, one by one: what the made server draws.
+// Rasterizes intervals into pixels one by one, for the pictures of the fake server.
 
 import type { Piece } from "./trace.ts";
 
@@ -10,7 +10,7 @@ export interface Columns {
   at: number;
 }
 
-/** Every piece into every pixel that it touches. True if no pixel has more than one. */
+/** Adds every interval to every pixel that it touches. Returns true if no pixel has more than one. */
 export function fill(
   pieces: Piece[],
   { t0, step, px, at }: Columns,

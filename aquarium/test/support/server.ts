@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A server of spec/view.md over a made trace, by brute force: for tests of the page alone. Never part of dist/.
+// A brute-force server of spec/view.md for a generated trace: for tests of the page alone. Never a
+// part of dist/.
 
 import { createReadStream, existsSync } from "node:fs";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
@@ -11,7 +12,7 @@ import { flame, histogram, histograms, kindsOf, matching } from "./spans.ts";
 import { fill } from "./pixels.ts";
 import { APPLICATIONS, CLASSES, type Event, NAMES, type Piece, type Trace } from "./trace.ts";
 
-/** The page as it is built. */
+/** The built page. */
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 
 const TYPES: Record<string, string> = {
@@ -32,23 +33,23 @@ export class FakeServer {
   private filters: Filter[] = [{ lanes_off: [], classes_off: [], applications_off: [] }];
   private sockets = new Set<WebSocket>();
   private http: Server;
-  /** Set it to be a recording that still runs; then push `grown`. */
+  /** Set it to simulate a live recording; then push `grown`. */
   isLive = false;
-  /** Losses that were told as they came. */
+  /** Losses that were pushed. */
   private readonly losses: object[] = [];
-  /** What was lost stays where it was, however long the trace becomes. */
+  /** Losses keep their place when the trace grows. */
   private readonly endAtFirst: number;
-  /** Change it with what `open` tells; then push `grown`. */
+  /** Change it together with the lists in the response of `open`; then push `grown`. */
   lists = 1;
-  /** Lanes beside those of the trace. */
+  /** Additional lanes. */
   more: object[] = [];
-  /** Counters of lanes in `more`; each falls from 1 to 0 over the time that is asked for. */
+  /** Counters of lanes in `more`; each falls from 1 to 0 over the requested range. */
   counters: { id: number; name: string; lane: number }[] = [];
-  /** Servers of recordings by themselves, for what is held against each other. */
+  /** Servers of the single recordings, for comparisons. */
   sides: FakeServer[] = [];
-  /** What `compare` says. */
+  /** Response of `compare`. */
   compared: object = {};
-  /** Answers nothing, as one that still reads. */
+  /** Sends no responses, like a server that is still reading the trace. */
   isSilent = false;
   notes: unknown = ["no note", { begin: 1000, text: "here it began" }];
   readonly requests: { method: string; params: Parameters }[] = [];
@@ -73,7 +74,7 @@ export class FakeServer {
     );
   }
 
-  /** Cuts all connections and refuses new ones, as a server that was killed. */
+  /** Closes all connections and refuses new ones, like a server that was killed. */
   async close(): Promise<void> {
     if (!this.http.listening) return;
     for (const socket of this.sockets) socket.terminate();
@@ -81,7 +82,7 @@ export class FakeServer {
     await new Promise((resolve) => this.http.close(resolve));
   }
 
-  /** Filters that were made are not known any more. */
+  /** Drops all filters. */
   forget(): void {
     this.filters.length = 1;
   }
@@ -130,7 +131,7 @@ export class FakeServer {
     if (this.isSilent) return;
     try {
       const side = params?.side === undefined ? this : this.sides[params.side];
-      // Lanes, classes and applications of all made traces have the same numbers.
+      // Lanes, classes and applications have equal ids in all generated traces.
       side.filters = this.filters;
       const handler = side.methods[method];
       if (!handler) throw new Error(`no method ${method}`);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What the made server says of the spans of a made trace, by looking at each.
+// Responses of the fake server about spans, computed by examining each span.
 
 import { NAMES, type Piece, type Trace } from "./trace.ts";
 
-/** Spans are on the lanes behind the cores and their process. */
+/** Lanes with spans follow the cores and their process. */
 export function spansOf(trace: Trace): Piece[] {
   return trace.pieces.filter((one) => one.lane > trace.cores);
 }
@@ -13,7 +13,7 @@ export function kindsOf(trace: Trace): { id: number; name: string; count: number
   return NAMES.map((name, id) => ({ id, name, count: spans.filter((one) => one.name === id).length }));
 }
 
-/** Brushed or not: those of a kind that took so long. */
+/** Spans in a range of durations, of one kind or all. */
 export function matching(
   trace: Trace,
   { kind, least = 0, most = Infinity }: { kind?: number; least?: number; most?: number },
@@ -41,7 +41,7 @@ export function histogram(trace: Trace, kind: number, t0: number, t1: number, bi
   return { edges, counts, quality: "exact" };
 }
 
-/** Of one kind in several traces, in the same bins. */
+/** Histograms of one kind in several traces, with equal bins. */
 export function histograms(traces: Trace[], kind: number, bins: number): object {
   const nanos = traces.map((trace) => matching(trace, { kind }).map((one) => one.end - one.begin));
   const low = Math.min(...nanos.flat());
@@ -66,7 +66,7 @@ interface Node {
   own: number;
 }
 
-/** Row 1 is inside of row 0: that is how the spans are made. */
+/** Spans in row 1 are inside of spans in row 0 by construction. */
 export function flame(trace: Trace, t0: number, t1: number): object {
   const nodes: Node[] = [];
   const node = (parent: number | null, kind: number): number => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A small trace made by a generator of pseudo-random numbers: the same at every run.
+// A small trace from a pseudo-random generator: identical in each run.
 
 export interface Event {
   t: number;

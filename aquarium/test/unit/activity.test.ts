@@ -15,7 +15,7 @@ const lane = (id: number, parent: number | null, kind: string, name: string, row
   rows: Array.from({ length: rows }, (_, row) => ({ row, kind: "spans" })),
 });
 
-/** Two CPUs, a process with two threads and a counter, another with one thread. */
+/** Two CPUs, a process with two threads and a counter, and another process with one thread. */
 const LANES = [
   lane(0, null, "cpu", "CPU 0"),
   lane(1, null, "cpu", "CPU 1"),
@@ -62,10 +62,10 @@ describe("lanes", () => {
     expect(placed.lanes.map((one) => one.id)).toEqual([0, 2, 3, 4, 5]);
     expect(placed.emptyLanes).toBe(3);
     expect(placed.lanes[2].rows.map((row) => row.row)).toEqual([0]);
-    // One that is pinned or selected stays, with its process.
+    // A pinned or selected lane stays, together with its process.
     expect(ids({ emptyRows: activity.emptyRows, kept: new Set([7]) })).toEqual([0, 2, 3, 4, 5, 6, 7]);
     expect(ids({ emptyRows: activity.emptyRows, pinned: [1] })).toEqual([1, 0, 2, 3, 4, 5]);
-    // A process that is folded has what is folded away.
+    // A folded process is not empty if its descendants are not.
     expect(ids({ emptyRows: activity.emptyRows, folded: new Set([2, 6]) })).toEqual([0, 2]);
     expect(layout(LANES, options).emptyLanes).toBe(0);
   });

@@ -6,7 +6,7 @@ import { Coming } from "../../src/state/coming.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Words are sums of what came; pictures come after so long, of each word its own, or not at all. */
+/** Updates are numbers, and merged by addition; each picture arrives after `answerMs`, or never. */
 function coming(answerMs: number | null) {
   const shown: [number, string | null][] = [];
   const asked: number[] = [];

@@ -19,7 +19,7 @@ describe("two recordings", () => {
   test("have rows of what scripts found in each alone, by the numbers that scripts have for both", () => {
     const lane = (id: number, rows: RowInfo[]): Lane => ({ id, parent: null, kind: "cpu", name: "", rows });
     const events: RowInfo = { row: 0, kind: "events" };
-    // The server lists rows of its scripts by its own numbers, those of other pages among them.
+    // The server numbers rows of scripts itself, and includes those of other pages.
     const lanes = [lane(0, [events, { row: 1, kind: "spans", script: 0 }]), lane(1, [events])];
     const row = { lane: 0, row: 1, kind: "spans" as const, name: "trip" };
     const answer = { script: 0, kind: "activity" as const, how: "compiled", count: 1, rows: [row] };
@@ -32,7 +32,7 @@ describe("two recordings", () => {
     const both = [side("1", 1000), side("9", 400)];
     expect(commonWhole(both, [0, 0])).toEqual({ t0: 0, t1: 1000 });
     expect(commonWhole(both, [600, 100])).toEqual({ t0: -600, t1: 400 });
-    // What stands at one place on the screen is as far from both anchors.
+    // A position on the screen is equally far from both anchors.
     const view = { t0: -50, t1: 50 };
     expect([toOwn(view, 600), toOwn(view, 100)]).toEqual([
       { t0: 550, t1: 650 },

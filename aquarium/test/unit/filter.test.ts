@@ -44,7 +44,7 @@ describe("the filter's tree", () => {
     expect(F.state(off, find("cores"))).toBe("mixed");
     expect(F.state(off, find("lane-0"))).toBe("off");
     expect(F.state(F.toggle(off, find("lane-1")), find("cores"))).toBe("off");
-    // What is mixed becomes all on, then all off.
+    // A mixed group is switched on, and then off.
     const on = F.toggle(off, find("cores"));
     expect(F.isEverything(on)).toBe(true);
     expect(F.state(F.toggle(on, find("cores")), find("lane-1"))).toBe("off");

@@ -20,10 +20,10 @@ const node = (parent: number | null, name: string, own: number, total: number, c
   total,
   own,
 });
-// a holds b twice and c; another a is inside of b.
+// a contains b twice, and c; another a is inside of b.
 const NODES = [node(null, "a", 10, 100), node(0, "b", 50, 60, 2), node(0, "c", 30, 30), node(1, "a", 10, 10)];
 
-/** A tree of random shape whose totals are the sums of what is inside. */
+/** A tree of random shape whose totals are the sums of the children. */
 function randomNodes(seed: number, count: number): FlameNode[] {
   const next = random(seed);
   const nodes: FlameNode[] = [];
@@ -80,7 +80,7 @@ describe("a tree of spans", () => {
     expect(shown.slice(0, 3).every((one) => one.x0 === 0 && one.x1 === 1)).toBe(true);
     expect(shown[3].x1 - shown[3].x0).toBeCloseTo(10 / 60);
     expect(boxes(root, root, 0)).toHaveLength(5);
-    // What is narrower than asked for is left out with all that is inside.
+    // Nodes below the minimum width are left out, together with their descendants.
     expect(boxes(root, root, 0.35).map((one) => one.node.data.name)).toEqual(["all", "a", "b"]);
   });
 
@@ -116,7 +116,7 @@ describe("two trees", () => {
     expect(by.get("/a/b/a")).toBe(0);
     expect(by.get("/a/b")).toBeCloseTo(50 / 170);
     expect(by.size).toBe(6);
-    // Wide enough for both: what is gone is still to be seen.
+    // Wide enough for both recordings: removed nodes stay visible.
     expect(layout(merged).find((one) => one.data.name === "c")!.value).toBe(30);
   });
 

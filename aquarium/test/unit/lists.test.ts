@@ -180,7 +180,7 @@ describe("lanes in groups", () => {
       [4, 1],
       [5, 0],
     ]);
-    // A process with rows of its own is not lost.
+    // A process with rows of its own is kept.
     expect(regrouped([lane(2, "process")], "threads")).toHaveLength(1);
   });
   test("a parent that is not there, or its own, ends nothing", () => {

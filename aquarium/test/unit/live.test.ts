@@ -83,11 +83,11 @@ describe("a session that grows", () => {
     expect([now.begin, now.end, eventsOf(now), now.gone]).toEqual([100, 2000, 25, { events: 4 }]);
     expect(now.losses).toEqual([loss]);
     expect(grown(now, growth()).losses).toEqual([loss]);
-    // However long it loses: the newest thousand.
+    // The list is limited to the newest thousand losses.
     const many = Array.from({ length: 600 }, (_, count) => ({ ...loss, count }));
     const lossy = grown(grown(now, growth({ losses: many })), growth({ losses: many }));
     expect([lossy.losses.length, lossy.losses[0].count, lossy.losses[999].count]).toEqual([1000, 200, 599]);
-    // Nothing told of a number leaves it as it was.
+    // An update without a number keeps the previous number.
     expect(eventsOf(grown(now, growth({ events: undefined })))).toBe(25);
     const classes = [3, 7].map((count, id) => ({
       id,
@@ -192,10 +192,10 @@ test("a session that is opened again is new only where it differs, and as long a
   for (const list of ["lanes", "losses", "names", "classes", "recordings"] as const) {
     expect(now[list]).toBe(before[list]);
   }
-  // Lanes differ with the number of the lists alone: they are not compared one by one.
+  // Lanes are replaced if the version of the lists differs; they are not compared one by one.
   expect(reopened(before, { ...opened, lists: 2 }).lanes).toBe(opened.lanes);
   expect(reopened(before, { ...opened, losses: [lost, lost] }).losses).toHaveLength(2);
-  // What does not grow has no word that says how far it is.
+  // A session that is not live gets no growth updates, and takes its extent from the new lists.
   expect(reopened({ ...before, is_live: false }, { ...opened, is_live: false }).end).toBe(3000);
   expect(reopened(before, { ...opened, origin: "5" }).end).toBe(3000);
 });

@@ -6,7 +6,7 @@ import { Loader } from "../../src/state/loader.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** What is answered of one wish every 100 ms, by a server that takes so long for each. */
+/** Answered requests, if a new one is made every 100 ms and the server takes `answerMs` for each. */
 async function answered(answerMs: number, wishes: number): Promise<number[]> {
   const got: number[] = [];
   const send = (wish: number) => new Promise<number>((resolve) => setTimeout(() => resolve(wish), answerMs));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Losses of a session that grows: a word of growth tells them, and so does a session that is opened again for its lists
-// while that word is not shown yet.
+// Losses of a live session: they arrive in growth updates, and in the lists when these are
+// requested again while an update is not applied yet.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Picture } from "../../src/logic/picture.ts";
 import type { Loss, Session } from "../../src/protocol/types.ts";
 
-/** What the server has, and what it is asked for. */
+/** Contents of the fake server, and number of its `open` requests. */
 const server = vi.hoisted(() => ({ losses: [] as unknown[], opens: 0, session: {} as object }));
 
 vi.mock("../../src/state/scripts.ts", () => ({ runAgain: async () => {}, wanted: () => [] }));
@@ -20,7 +20,7 @@ vi.mock("../../src/state/server.ts", () => ({
   picturesAreOld: () => {},
   isPictureAsked: () => false,
   overviewAhead: async () => null,
-  // It never comes.
+  // The picture never arrives.
   pictureAhead: () => new Promise(() => {}),
 }));
 
@@ -46,13 +46,13 @@ afterEach(() => {
 
 const lost = (begin: number): Loss => ({ lane: 1, begin, end: begin + 5, count: 7, cause: "ring full" });
 
-/** A word of growth with what was lost, which the server has from now on. */
+/** Sends a growth update with losses, which the server's lists contain from now on. */
 function grow(end: number, losses: Loss[] = []): void {
   server.losses.push(...losses);
   opening.pushed({ event: "grown", begin: 0, end, events: end, lists: 1, gone: { events: 0 }, losses });
 }
 
-/** Until lists were asked for again, which they are a second after the last word that was shown. */
+/** Waits until the lists were requested again, one second after the last applied update. */
 async function untilListsCame(): Promise<void> {
   const before = server.opens;
   for (let ms = 0; server.opens === before && ms < 5000; ms += 50) await vi.advanceTimersByTimeAsync(50);
@@ -72,7 +72,7 @@ test("losses of words that are held are told once, though the lists have them by
   expect(shown()).toEqual([3100]);
   grow(5000, [lost(4100)]);
   opening.togglePause();
-  // In the very moment, not when the lists come again.
+  // At once, before the lists arrive.
   expect(shown()).toEqual([3100, 4100]);
 });
 
@@ -81,7 +81,7 @@ test("so are those of words that wait for their picture", async () => {
   grow(1500);
   grow(2000);
   await untilListsCame();
-  // They come again in a second, less than what is waited until then.
+  // The lists are requested again in one second, before the wait for the picture ends.
   grow(3000);
   await vi.advanceTimersByTimeAsync(880);
   store.picture.value = {} as Picture;
@@ -91,7 +91,7 @@ test("so are those of words that wait for their picture", async () => {
   grow(5000, [lost(4100)]);
   expect(shown()).toEqual([]);
   await vi.advanceTimersByTimeAsync(120);
-  // The lists came before the picture was given up.
+  // The lists arrived before the wait for the picture ended.
   expect(server.opens).toBeGreaterThan(before);
   expect(shown()).toEqual([3100, 4100]);
   await vi.advanceTimersByTimeAsync(60);

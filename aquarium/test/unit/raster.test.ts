@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The lane raster against an oracle that draws every pixel for itself, over random columns.
+// Compares the rasterizer with an oracle that draws every pixel separately, for random columns.
 import { expect, test } from "vitest";
 import { mix, type Rgb } from "../../src/logic/colour.ts";
 import {
@@ -37,7 +37,7 @@ test("every pixel is what the columns say, over random rows", () => {
       palette,
       exact: next() < 0.2,
     }));
-    // In parts of any width, each over what the one before has left, as tiles are.
+    // In parts of any width, each over the contents of the previous one, as with tiles.
     const lines = rasterLines(rows);
     const image = new Uint8Array(4 * width * lines.height);
     const wide = 1 + Math.floor(next() * 40);
@@ -65,7 +65,7 @@ test("every pixel is what the columns say, over random rows", () => {
         }
       }
     }
-    // An image is never without a line.
+    // An image has at least one line.
     expect(image.length).toBe(Math.max(expected.length, 4 * width));
     expect([...image].slice(0, expected.length)).toEqual(expected);
   }

@@ -43,7 +43,7 @@ describe("axis", () => {
     expect(found.slice(0, 3).map((tick) => plain(tick.label!))).toEqual(["0 ticks", "500 ticks", "1 000 ticks"]);
     expect(found[1].t).toBeCloseTo(500 / 2.4, 9);
     expect(plain(clockTicks(1000, hz))).toBe("2 400 ticks");
-    // A clock that is slower than a nanosecond.
+    // A clock with ticks longer than a nanosecond.
     const slow = ticks({ t0: 0, t1: 1e9 }, 1200, 32_768).filter((tick) => tick.label !== null);
     expect(plain(slow[1].label!)).toBe("5 000 ticks");
     expect(slow[1].t).toBeCloseTo((5000 / 32_768) * 1e9, 3);
@@ -72,7 +72,7 @@ describe("numbers", () => {
     expect(timeText("raw", origin, ns, true)).toBe("1700000002123457000");
     const hours = new Date(1_700_000_002_123).getHours();
     expect(timeText("local", origin, ns, true).slice(0, 2)).toBe(String(hours).padStart(2, "0"));
-    // A clock without a date has times since the first event alone.
+    // A clock without dates only has times relative to the first event.
     expect(timeText("utc", origin, ns, false)).toBe(instant(ns));
     expect(timeText("raw", "no number", ns, true)).toBe(instant(ns));
     expect(date("1700000000123456789", 1)).toBe("2023-11-14 22:13:20.123456790");

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes back to the page: spec/view.md §3.
+//! Responses to the page (spec/view.md §3).
 
 use serde_json::{Value, json};
 
-/// Why a request has no answer.
+/// Reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What could not be done.
     pub what: String,
-    /// Where: a parameter, a line of a script.
+    /// Location of the problem: a parameter, or a line of a script.
     pub place: String,
-    /// What to do; may be empty.
+    /// Advice to the user; may be empty.
     pub advice: String,
 }
 
 impl Problem {
-    /// A problem in its three parts.
+    /// Creates a problem from its three parts.
     pub fn new(
         what: impl Into<String>,
         place: impl Into<String>,
@@ -24,23 +24,23 @@ impl Problem {
         Self { what: what.into(), place: place.into(), advice: advice.into() }
     }
 
-    /// As the page gets it.
+    /// Returns the problem in the form that the page expects.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({ "what": self.what, "where": self.place, "do": self.advice })
     }
 }
 
-/// Numbers of a column.
+/// Values of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Numbers {
-    /// Bytes.
+    /// 8-bit integers.
     U8(Vec<u8>),
-    /// 16 bits.
+    /// 16-bit integers.
     U16(Vec<u16>),
-    /// 32 bits.
+    /// 32-bit integers.
     U32(Vec<u32>),
-    /// IEEE 754 double.
+    /// IEEE 754 doubles.
     F64(Vec<f64>),
 }
 
@@ -77,25 +77,25 @@ impl Numbers {
     }
 }
 
-/// What a method gives.
+/// Result of a method.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// A text frame.
+    /// Sent as a text frame.
     Json(Value),
-    /// A binary frame: a result, and columns with their names.
+    /// Sent as a binary frame: a JSON result, and named columns.
     Columns(Value, Vec<(&'static str, Numbers)>),
 }
 
-/// A frame of the WebSocket.
+/// WebSocket frame.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
-    /// A text.
+    /// Text frame.
     Text(String),
-    /// Bytes.
+    /// Binary frame.
     Binary(Vec<u8>),
 }
 
-/// The frame that answers a request.
+/// Encodes the response to a request as a frame.
 #[must_use]
 pub fn frame(id: u32, answer: Result<Answer, Problem>) -> Frame {
     match answer {
@@ -105,8 +105,9 @@ pub fn frame(id: u32, answer: Result<Answer, Problem>) -> Frame {
     }
 }
 
-/// Offsets stand in the JSON before the columns, whose begin depends on the length of that JSON:
-/// they are counted from a begin that leaves room for the longest numbers.
+/// Encodes a binary frame. The JSON contains the offsets of the columns that follow it, and the
+/// length of the JSON depends on the digits of these offsets: the start of the columns is increased
+/// until the JSON fits before it.
 fn binary(id: u32, result: &Value, columns: &[(&'static str, Numbers)]) -> Vec<u8> {
     const TYPES: [&str; 4] = ["u8", "u16", "u32", "f64"];
     let head = |begin: usize| {
@@ -122,7 +123,8 @@ fn binary(id: u32, result: &Value, columns: &[(&'static str, Numbers)]) -> Vec<u
             .collect();
         json!({ "result": result, "columns": told }).to_string()
     };
-    // Begins only grow from one round to the next, by digits: a few rounds are enough.
+    // The start only grows from one iteration to the next, when offsets get more digits: a few
+    // iterations suffice.
     let mut begin = 8;
     let mut json = head(begin);
     while (8 + json.len()).next_multiple_of(8) > begin {

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the recorder of a recording that grows can be asked for from the page. Who knows how to ask
-//! is above this crate.
+//! Commands of the page to the recorder of a live recording. A crate above this one implements them.
 
 use serde_json::Value;
 
 use crate::answer::Problem;
 
-/// What is asked.
+/// Command to a recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Events again.
+    /// Resumes recording.
     Start,
-    /// No events, for now.
+    /// Pauses recording.
     Stop,
-    /// What rings hold, to the files.
+    /// Writes the contents of the rings to the files.
     Flush,
-    /// What a flight recorder has, into a recording of its own.
+    /// Writes what a flight recorder holds to a recording of its own.
     Snapshot,
-    /// Some events from now on.
+    /// Enables some events from now on.
     Enable,
-    /// Some events no more.
+    /// Disables some events.
     Disable,
 }
 
 impl Action {
-    /// By its word.
+    /// Parses the name of a command.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Some(match word {
@@ -39,12 +38,12 @@ impl Action {
     }
 }
 
-/// Asks recorders.
+/// Controls recorders.
 pub trait Control: Send + Sync {
-    /// Does something for programs, by their processes, which are of the session; of events by
-    /// patterns. One object for each that it was done for.
+    /// Applies a command to processes of the session, given by their ids. Events are selected by
+    /// patterns. Returns one object per process to which the command was applied.
     ///
     /// # Errors
-    /// It could not be done for any.
+    /// If the command could be applied to no process.
     fn act(&self, action: Action, pids: &[u32], events: &[String]) -> Result<Vec<Value>, Problem>;
 }

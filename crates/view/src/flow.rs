@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of calls of threads whose instructions were recorded. Calls are decoded for the time that is looked
-//! at; none is in the index.
+//! Rows of calls of threads whose instructions were recorded. Calls are decoded for the visible
+//! time range only; the index contains none.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,25 +16,25 @@ use lateralis_traces::hardware;
 
 use crate::session::lock;
 
-/// Bytes that a compressed recording may have.
+/// Size limit of a compressed recording, in bytes.
 const PACKED_BYTES: u64 = 4 << 30;
-/// Bytes of packets that are decoded before the first picture, to know how many rows there are.
+/// Bytes of packets that are decoded before the first picture, to find the number of rows.
 const FIRST_BYTES: usize = 8 << 20;
-/// The same for each picture after that, until all were.
+/// Bytes of packets that are decoded for each later picture, until all are decoded.
 const MORE_BYTES: usize = 2 << 20;
-/// Rows where not all was decoded: what is deeper is drawn on the last of them.
+/// Rows while not all packets are decoded. Deeper calls are drawn on the last of them.
 const ROWS_UNKNOWN: u32 = 24;
 
-/// Gives what stands in the files of programs.
+/// Reads the contents of executable files.
 #[derive(Clone)]
 pub struct ImageSource {
-    /// Which files these are: options of `lat` that say where else they are looked for than at their paths.
+    /// Options of `lat` that name further places to search for executable files.
     pub options: Vec<OsString>,
     open: Arc<dyn Fn() -> Box<dyn Images> + Send + Sync>,
 }
 
 impl ImageSource {
-    /// `open` is asked for each who reads them by itself.
+    /// `open` creates a reader; each user of the source gets a reader of its own.
     pub fn new(
         options: Vec<OsString>,
         open: impl Fn() -> Box<dyn Images> + Send + Sync + 'static,
@@ -42,17 +42,17 @@ impl ImageSource {
         Self { options, open: Arc::new(open) }
     }
 
-    /// A reader of its own.
+    /// Creates a reader.
     #[must_use]
     pub fn open(&self) -> Box<dyn Images> {
         (self.open)()
     }
 }
 
-/// What a trace has of packets of processors, with the code that they are of.
+/// Opens the processor's packets of a trace, with the code that they refer to.
 ///
-/// Of several recordings only where all are of one machine: threads of others have other numbers in the
-/// session.
+/// Several recordings are accepted only if all are of one machine: threads of other machines have
+/// other ids in the session.
 pub fn open_flow(
     paths: &[PathBuf],
     recording: &Recording,
@@ -70,7 +70,7 @@ pub fn open_flow(
         return Some(Timeline::new(Recorded::of_several(joined, places, parts, &[])));
     }
     let [path] = paths else { return None };
-    // A folder that is a recording of ours, or anything else that cannot be read so, has none.
+    // A folder that is one of our recordings, or a file that cannot be read as hardware packets, has none.
     let of = hardware::read(path, PACKED_BYTES).ok()?;
     if of.is_raw || of.buffers.is_empty() {
         return None;
@@ -83,12 +83,13 @@ pub fn open_flow(
 /// Calls of all threads of a session.
 pub struct FlowRows {
     timeline: Mutex<Timeline<'static>>,
-    /// Rows of each.
+    /// Number of rows by thread.
     depths: Vec<u32>,
 }
 
 impl FlowRows {
-    /// Of what the index of a session has lanes for; `None` where these are of other packets.
+    /// Checks the timeline against the index of a session; returns `None` if the numbers of threads
+    /// differ, because the packets are then others than those of the index.
     pub fn new(mut timeline: Timeline<'static>, meta: &Meta) -> Option<Self> {
         if timeline.count() != meta.flows.len() {
             return None;
@@ -103,17 +104,17 @@ impl FlowRows {
         Some(Self { timeline: Mutex::new(timeline), depths })
     }
 
-    /// How many rows the calls of one have.
+    /// Number of rows of the calls of one thread.
     pub fn depths(&self, flow: usize) -> u32 {
         self.depths.get(flow).copied().unwrap_or(0)
     }
 
-    /// Its calls; others wait meanwhile.
+    /// Locks the timeline; other callers wait meanwhile.
     pub fn timeline(&self) -> MutexGuard<'_, Timeline<'static>> {
         lock(&self.timeline)
     }
 
-    /// Decodes more of what has not been decoded; how many bytes of packets are left then.
+    /// Decodes more packets, and returns how many bytes of packets remain.
     pub fn advance(&self) -> u64 {
         let mut timeline = self.timeline();
         if timeline.pending_bytes() > 0 {
@@ -122,20 +123,20 @@ impl FlowRows {
         timeline.pending_bytes()
     }
 
-    /// What one did in a picture of a session that begins at `origin`.
+    /// Calls of one thread in the time range of `scale`, whose times are relative to `origin`.
     pub fn window(&self, flow: usize, origin: i64, scale: &Scale) -> Arc<Window> {
         let absolute = |time: i64| u64::try_from(origin.saturating_add(time)).unwrap_or(0);
         self.timeline().window(flow, (absolute(scale.t0), absolute(scale.t1)))
     }
 }
 
-/// When something begins and ends, since the origin of the session.
+/// Converts an absolute time in nanoseconds to a time relative to the origin of the session.
 pub fn since(origin: i64, nanos: u64) -> i64 {
     let time = i128::from(nanos) - i128::from(origin);
     i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Stretches since the origin, for [`Pixels::mark`].
+/// Merges gaps to ascending intervals relative to the origin, for [`Pixels::mark`].
 pub fn stretches(origin: i64, gaps: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let to = |nanos| u64::try_from(since(origin, nanos)).unwrap_or(0);
     let mut all: Vec<(u64, u64)> = gaps.iter().map(|(b, e)| (to(*b), to(*e))).collect();
@@ -150,16 +151,16 @@ pub fn stretches(origin: i64, gaps: &[(u64, u64)]) -> Vec<(u64, u64)> {
     all
 }
 
-/// What one pixel has.
+/// Calls within one pixel.
 #[derive(Clone, Default)]
 struct Pixel {
     calls: u64,
-    /// Nanoseconds by function.
+    /// Covered nanoseconds by function.
     covered: Vec<(u32, u64)>,
 }
 
-/// Draws pieces of one row, as [`lateralis_lanes::pixels`] has it of intervals; the most calls that touch a
-/// pixel, of what stands for several more than one.
+/// Rasterizes pieces of one row, as [`lateralis_lanes::pixels`] does with intervals. Returns the
+/// largest number of calls that touch one pixel; a piece can represent several calls.
 pub fn draw(pieces: &[Piece], origin: i64, scale: &Scale, out: &mut Pixels) -> u64 {
     let mut all = vec![Pixel::default(); scale.px as usize];
     let mut most = 0;
@@ -201,7 +202,7 @@ pub fn draw(pieces: &[Piece], origin: i64, scale: &Scale, out: &mut Pixels) -> u
     most
 }
 
-/// Instructions per microsecond in each pixel: NaN where nothing is known of any.
+/// Instructions per microsecond in each pixel; NaN where they are unknown.
 pub fn rates(window: &Window, origin: i64, scale: &Scale) -> Vec<f64> {
     let (Some((first, _)), Some((last, _))) = (window.moments.first(), window.moments.last())
     else {

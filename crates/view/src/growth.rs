@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session knows of itself that grows.
+//! State of a live session.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -12,51 +12,51 @@ use crate::answer::Problem;
 use crate::indexing::Marks;
 use crate::session::{Source, lock};
 
-/// A state of a session that grows.
+/// A snapshot of a live session.
 pub struct Growth {
-    /// Which: later ones have higher numbers.
+    /// Number of the snapshot; later ones have higher numbers.
     pub serial: u64,
-    /// Whether more may come.
+    /// Whether more events may arrive.
     pub is_live: bool,
-    /// Changes whenever lists have more.
+    /// Changes whenever entries are added to the lists.
     pub lists: u64,
-    /// Events that were forgotten.
+    /// Number of evicted events.
     pub forgotten: u64,
-    /// Events that came after others of a later time.
+    /// Number of events that arrived out of order, after events with a later time.
     pub late: u64,
     /// The newest losses, each with its number.
     pub losses: Arc<Vec<(u64, Lost)>>,
-    /// Whether times are by a clock that is this machine's.
+    /// Whether times are by a clock of this machine.
     pub is_here: bool,
-    /// Whether the bytes of what was forgotten go with it.
+    /// Whether the file bytes of evicted events are released as well.
     pub is_let_go: bool,
-    /// How its events are read again.
+    /// Reads events of the recording again.
     pub again: Again,
 }
 
 impl Growth {
-    /// The number of the next loss.
+    /// Number that the next loss gets.
     #[must_use]
     pub fn next_loss(&self) -> u64 {
         self.losses.last().map_or(0, |(number, _)| number + 1)
     }
 }
 
-/// Reads events of a recording that grows again, from near where they are.
+/// Reads events of a live recording again, starting near the requested time.
 pub struct Again {
-    /// Where in the files what happened behind some moments begins, by time.
+    /// File positions by time: all events after the time are located after the positions.
     pub marks: Arc<Vec<(i64, Marks)>>,
-    /// The clock that times are by.
+    /// Clock of the times.
     pub clock: Option<Clock>,
-    /// Up to where in the files all was read.
+    /// File positions up to which everything was read.
     pub shown: Shown,
-    /// Up to when this state reaches.
+    /// Time of the end of this snapshot.
     pub end: i64,
-    /// What was opened last.
+    /// The recording that was opened last.
     pub cached: Arc<Mutex<Option<Opened>>>,
 }
 
-/// From when to when it has all events.
+/// An opened recording, and the time range in which it has all events.
 pub struct Opened {
     begin: i64,
     end: i64,
@@ -64,10 +64,10 @@ pub struct Opened {
 }
 
 impl Again {
-    /// A recording that has the events of a stretch, both ends included.
+    /// Opens the recording so that it contains all events of a time range, both ends included.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// If it cannot be read.
     pub fn source(
         &self,
         paths: &[PathBuf],
@@ -81,7 +81,7 @@ impl Again {
         {
             return Ok(Arc::clone(&known.source));
         }
-        // All that happened behind a mark's moment is behind the mark.
+        // All events after the time of a mark are located after its positions.
         let before = self.marks.partition_point(|(time, _)| *time < begin).checked_sub(1);
         let nothing = Marks::default();
         let (since, marks) =

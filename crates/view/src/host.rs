@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is served: the newest state of a session, and what is to be told of how it came about.
+//! The newest snapshot of a session, and the updates that pages have not received yet.
 //!
-//! Whoever makes states puts them here and goes on; whoever answers takes the newest. Nobody waits
-//! for a page: of states a page is told the newest when it can take it, of single words the last
-//! [`SAID_MAX`].
+//! Producers publish snapshots; handlers read the latest one. Neither waits for a page: a slow page
+//! skips to the latest snapshot, and receives at most the last [`SAID_MAX`] messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -14,10 +13,10 @@ use serde_json::{Value, json};
 use crate::answer::Problem;
 use crate::session::{Session, lock};
 
-/// Words that are kept for pages that are slow.
+/// Messages that are kept for slow pages.
 const SAID_MAX: usize = 64;
 
-/// What is served.
+/// The newest snapshot, and messages to pages.
 #[derive(Default)]
 pub struct Host {
     state: Mutex<State>,
@@ -27,30 +26,30 @@ pub struct Host {
 #[derive(Default)]
 struct State {
     now: Option<Result<Arc<Session>, Problem>>,
-    /// Grows with every change.
+    /// Incremented by each change.
     changes: u64,
-    /// When the session changed last.
+    /// Number of the last change of the session.
     shown: u64,
-    /// The newest word about progress, and when it came.
+    /// The latest progress message, and its change number.
     progress: Option<(u64, Value)>,
     said: VecDeque<(u64, Value)>,
 }
 
-/// How far somebody has been told.
+/// Number of the last change that a page has received.
 #[derive(Debug, Default)]
 pub struct Told(u64);
 
-/// What is new to somebody.
+/// Updates since the last change that a page has received.
 #[derive(Default)]
 pub struct News {
-    /// Words, in their order.
+    /// Messages, in order.
     pub said: Vec<Value>,
     /// The session, if it has changed.
     pub session: Option<Arc<Session>>,
 }
 
 impl Host {
-    /// Of a session.
+    /// Creates a host that serves a session.
     #[must_use]
     pub fn of(session: Session) -> Self {
         let host = Self::default();
@@ -67,18 +66,18 @@ impl Host {
         done
     }
 
-    /// This is what is served from now on.
+    /// Replaces the served session.
     pub fn show(&self, session: Arc<Session>) {
         let before = self.change(|state, number| {
             state.shown = number;
             state.progress = None;
             state.now.replace(Ok(session))
         });
-        // What it alone had in memory is given back without the lock.
+        // Its memory is released after the lock.
         drop(before);
     }
 
-    /// What is served has more than when pages were told of it.
+    /// Notifies pages that the served session has new results.
     pub fn show_again(&self) {
         self.change(|state, number| {
             if let Some(Ok(_)) = &state.now {
@@ -87,20 +86,20 @@ impl Host {
         });
     }
 
-    /// Nothing can be served.
+    /// Reports that nothing can be served.
     pub fn fail(&self, problem: Problem) {
         let error = problem.json();
         self.change(|state, _| state.now = Some(Err(problem)));
         self.say(json!({ "event": "failed", "error": error }));
     }
 
-    /// How far an index is: `done` of `of`, where that is known.
+    /// Reports the progress of indexing: `done` out of `of`, if that is known.
     pub fn progress(&self, what: &str, done: u64, of: Option<u64>) {
         let word = json!({ "event": "progress", "what": what, "done": done, "of": of });
         self.change(|state, number| state.progress = Some((number, word)));
     }
 
-    /// Something that every page is told.
+    /// Sends a message to all pages.
     pub fn say(&self, word: Value) {
         self.change(|state, number| {
             if state.said.len() >= SAID_MAX {
@@ -110,10 +109,11 @@ impl Host {
         });
     }
 
-    /// The newest state, once there is any; `None` where `is_over` comes before that.
+    /// Waits for the first session and returns the newest; `None` if `is_over` returns true before
+    /// there is one.
     ///
     /// # Errors
-    /// There never will be one.
+    /// If the session failed.
     pub fn session(&self, is_over: &dyn Fn() -> bool) -> Option<Result<Arc<Session>, Problem>> {
         const LOOK: Duration = Duration::from_millis(50);
         let mut state = lock(&self.state);
@@ -124,7 +124,7 @@ impl Host {
         state.now.clone()
     }
 
-    /// Waits for something new, so long at most.
+    /// Waits for updates, at most `time`.
     pub fn news(&self, told: &mut Told, time: Duration) -> News {
         let mut state = lock(&self.state);
         if state.changes <= told.0 {

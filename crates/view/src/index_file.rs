@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where an index is kept, and whether it is of what is there now.
+//! Storage of index files, and checks that an index belongs to the trace in its current state.
 
 use std::env;
 use std::fmt::Write as _;
@@ -18,26 +18,27 @@ use lateralis_files::{
 use lateralis_lanes::{IndexError, Lanes, Shared, Spool};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
-/// The index in the folder of a recording.
+/// File name of the index in the folder of a recording.
 pub const NAME: &str = "view.index";
-/// Notes beside it.
+/// File name of the notes, next to the index.
 pub const NOTES: &str = "view.notes.json";
-/// Files that tell a trace at most: a tree of Genode has some thousand.
+/// Limit of described files of a trace; a Genode tree has some thousand.
 const FILES_MAX: usize = 100_000;
-/// How deep folders are looked into.
+/// Maximum depth of visited folders.
 const DEPTH_MAX: usize = 16;
 
-/// What tells traces from what they were: names, sizes and times of all their files, and how they
-/// are read.
+/// Describes the state of traces: names, sizes and times of all their files, and `how` they are
+/// read. An index is valid only for an equal description.
 ///
 /// # Errors
-/// A path that is not there.
+/// If a path does not exist.
 pub fn identity(paths: &[PathBuf], how: &str) -> io::Result<String> {
     let mut text = format!("{how}\n");
     let mut left = FILES_MAX;
     for path in paths {
         let path = path.canonicalize()?;
-        // Whoever sends a folder with an index in it can know all but which inode the folder gets.
+        // The author of a recording that contains an index can predict everything but the inode of
+        // the folder on this machine.
         let inode = fs::metadata(&path)?.ino();
         let _ = writeln!(text, "{} {inode}", path.display());
         describe(&path, DEPTH_MAX, &mut left, &mut text)?;
@@ -56,7 +57,7 @@ fn describe(path: &Path, depth: usize, left: &mut usize, text: &mut String) -> i
             fs::read_dir(path)?.flatten().take(*left).map(|e| e.path()).collect();
         inside.sort();
         for path in inside {
-            // What cannot be looked at cannot be read either.
+            // An entry that cannot be examined cannot be read either.
             let _ = describe(&path, depth - 1, left, text);
         }
         return Ok(());
@@ -71,8 +72,8 @@ fn describe(path: &Path, depth: usize, left: &mut usize, text: &mut String) -> i
     Ok(())
 }
 
-/// Where files that belong to these traces are kept: in the folder of a recording that this user made,
-/// else in the cache of the user; `None` if there is no such place.
+/// Path of a file that belongs to these traces: in the folder of a recording if this user made it,
+/// otherwise in the user's cache; `None` if there is neither.
 #[must_use]
 pub fn place(paths: &[PathBuf], name: &str) -> Option<PathBuf> {
     if let [path] = paths
@@ -91,8 +92,8 @@ pub fn place(paths: &[PathBuf], name: &str) -> Option<PathBuf> {
     Some(folder.join(format!("{:016x}.{name}", hash(told.join("\n").as_bytes()))))
 }
 
-/// Whether a folder is a recording of this user, to which nobody else can write, with nothing under the
-/// name but a file of the same user. Nothing is made to find that out.
+/// Whether a folder is a recording of this user to which no other user can write, and `name` in it
+/// is absent or a file of the same user. The check creates nothing.
 fn is_own_recording(folder: &Path, name: &str) -> bool {
     let user = fs::metadata(folder).map(|about| about.uid());
     let is_own_file = |name: &str| {
@@ -105,14 +106,14 @@ fn is_own_recording(folder: &Path, name: &str) -> bool {
         && is_writable_folder(folder)
 }
 
-/// FNV-1a; only names depend on it.
+/// FNV-1a; only file names depend on it.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// A file without a name, for what does not have to be in memory while an index is made.
+/// An unnamed temporary file for data that need not stay in memory while an index is built.
 struct Spooled {
     file: File,
     end: u64,
@@ -131,7 +132,7 @@ impl Spool for Spooled {
     }
 }
 
-/// Such a file beside an index that is to be made; memory where that is not possible.
+/// Creates a temporary file next to the future index; uses memory if that fails.
 #[must_use]
 pub fn spool(place: Option<&Path>) -> Box<dyn Spool> {
     let made = place.and_then(|place| Some(Spooled { file: unnamed_file(place).ok()?, end: 0 }));
@@ -141,36 +142,39 @@ pub fn spool(place: Option<&Path>) -> Box<dyn Spool> {
     }
 }
 
-/// Opens the index at a place, if it is of this trace.
+/// Opens the index at a path if it belongs to this trace.
 #[must_use]
 pub fn open(place: &Path, identity: &str) -> Option<Lanes> {
     let file = open_regular(place).ok()?;
     // SAFETY: the map is read-only, and every read of it is bounds-checked. Its bytes may change if
-    // somebody writes to the file meanwhile; no value is read twice on the assumption that it is
-    // the same. We only rename new files over old ones; a file that somebody cuts while it is
-    // mapped ends the process with a signal, as it does in every reader that maps.
+    // another process writes to the file meanwhile; no value is read twice on the assumption that
+    // it is unchanged. We only rename new files over old ones; truncation of a file while it is
+    // mapped ends the process with a signal, as in every reader that maps files.
     let map = Arc::new(unsafe { Mmap::map(&file) }.ok()?);
     let lanes = Lanes::open(Arc::clone(&map) as Shared, identity).ok()?;
     let (drawn, map) = (lanes.drawn(), Arc::downgrade(&map));
-    // Without it pictures are the same, and take longer.
+    // Without this thread, pictures are the same but take longer.
     let _ = thread::Builder::new().name("view-index".into()).spawn(move || keep(&map, &drawn));
     Some(lanes)
 }
 
-/// Of an index brought into memory before anybody asks for it. A page that is touched first when it is
-/// drawn costs a microsecond, and a picture of 1600 pixels and 8 lanes touches two for each of them.
+/// Bytes of an index that are loaded before the first request. The first access to a page while
+/// drawing costs a microsecond, and a picture of 1600 pixels and 8 lanes accesses two pages for
+/// each pixel.
 const WARM_BYTES: usize = 1 << 30;
-/// At a time: whoever maps something meanwhile waits for so much.
+/// Bytes loaded by one call: other threads that map memory wait for the duration of a call.
 const STEP_BYTES: usize = 8 << 20;
-/// Of files in memory, as what is looked at comes to that; the kernel counts them as ours.
+/// Limit of resident file bytes, which grow as requests access the index; the kernel counts them as
+/// memory of this process.
 const RESIDENT_BYTES: u64 = 5 << 28;
-/// So much came since they were last let go, or it is not worth it.
+/// Minimum growth since the last release; a release is not worthwhile below it.
 const GROWN_BYTES: u64 = 1 << 28;
-/// Between two looks, each some 30 us: statistics of everything bring half a gigabyte in a second.
+/// Interval between two checks, which take some 30 us each: statistics of the whole session load
+/// half a gigabyte in a second.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Has at hand what pictures are made from, and lets the rest go when it gets too much, as long as
-/// anybody has the index.
+/// Keeps the data that pictures are drawn from in memory, and releases the rest when it exceeds the
+/// limit, as long as the index is in use.
 fn keep(map: &Weak<Mmap>, drawn: &[Range<usize>]) {
     let mut warmed = 0;
     let mut wanted = true;
@@ -186,8 +190,8 @@ fn keep(map: &Weak<Mmap>, drawn: &[Range<usize>]) {
         let now = resident_bytes();
         wanted = now > RESIDENT_BYTES && now > warmed.saturating_add(GROWN_BYTES);
         if wanted {
-            // SAFETY: the map is of a file and read-only, so that no byte is lost: pages that are
-            // touched again are those of the file again. It is only advice, and may fail.
+            // SAFETY: the map is read-only and backed by a file, so that no byte is lost: pages are loaded
+            // from the file again when they are accessed. The call is only advice, and may fail.
             let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
             continue;
         }
@@ -201,7 +205,7 @@ fn warm(map: &Mmap, drawn: &[Range<usize>]) {
     for range in drawn {
         for begin in range.clone().step_by(STEP_BYTES) {
             let length = STEP_BYTES.min(range.end - begin).min(left);
-            // Linux before 5.14 does not know it, and reads ahead.
+            // Linux before 5.14 does not support `PopulateRead`; read-ahead is used there.
             if map.advise_range(Advice::PopulateRead, begin, length).is_err() {
                 let _ = map.advise_range(Advice::WillNeed, begin, length);
             }
@@ -213,7 +217,7 @@ fn warm(map: &Mmap, drawn: &[Range<usize>]) {
     }
 }
 
-/// Bytes of files that are in memory of this process; 0 where nobody says.
+/// Resident bytes of files mapped by this process; 0 if unknown.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssFile:"));
@@ -221,10 +225,10 @@ fn resident_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Makes an index with `write`, at a place where it is kept, or in memory.
+/// Writes an index with `write` to its path, or to memory.
 ///
 /// # Errors
-/// Those of writing, and an index that cannot be opened then.
+/// If writing fails, or the index cannot be opened afterwards.
 pub fn make(
     place: Option<&Path>,
     identity: &str,

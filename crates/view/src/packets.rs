@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of networks stand on lanes of their own, one for each interface and direction, whoever
-//! recorded them: among the events of a processor, or on the lane of a stream, nobody would see them.
+//! Lanes of network packets: one for each interface and direction, whatever recorded them. Packets
+//! would be hard to find among the events of a CPU or a stream.
 
 use lateralis_lanes::{Lane, LaneKind};
 use lateralis_model::Event;
 
-/// Names come from traces. Of more interfaces packets stay among the other events of their stream.
+/// Limit of packet lanes, because interface names come from traces. Packets of further interfaces
+/// stay among the events of their stream.
 pub const LANES_MAX: usize = 64;
-/// Letters of an interface's name that are shown; those of Linux have 15 at most.
+/// Shown characters of an interface's name; names of Linux have at most 15.
 const NAME_MAX: usize = 40;
 
-/// Classes of packets: as recorded (spec/packets.pleco), and as captures are imported.
+/// Event classes of packets: as recorded (spec/packets.pleco), and as imported from captures.
 const CLASSES: [&str; 2] = ["packets:packet", "packet"];
 
-/// What the lane of a packet is called, as `eth0 in`; `None` of any other event.
+/// Name of the lane of a packet, as `eth0 in`; `None` for other events.
 pub fn lane_name(event: &Event<'_>) -> Option<String> {
     if !CLASSES.contains(&event.class.name.as_str()) {
         return None;
@@ -21,7 +22,7 @@ pub fn lane_name(event: &Event<'_>) -> Option<String> {
     let payload = event.payload()?;
     let interface = payload.get("interface")?.as_text()?;
     let mut name: String = interface.chars().take(NAME_MAX).collect();
-    // 0 of an imported packet whose capture does not say.
+    // The direction of an imported packet is 0 if the capture does not contain it.
     match payload.get("direction").and_then(|direction| direction.as_u64()) {
         Some(1) => name.push_str(" in"),
         Some(2) => name.push_str(" out"),
@@ -30,7 +31,7 @@ pub fn lane_name(event: &Event<'_>) -> Option<String> {
     Some(name)
 }
 
-/// The lane that the index has put a packet on.
+/// The packet lane of an event in the index.
 pub fn lane_of(lanes: &[Lane], event: &Event<'_>) -> Option<u32> {
     let name = lane_name(event)?;
     let is_its_own = |lane: &Lane| lane.kind == LaneKind::Packets && lane.name == name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Parameters of a request: anybody may have written them.
+//! Parameters of a request, which are untrusted.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::answer::Problem;
 
-/// Numbers of a list at most.
+/// Limit of numbers in a list.
 const LIST_MAX: usize = 100_000;
-/// Pixels of a picture at most.
+/// Limit of pixels of a picture.
 pub const PX_MAX: u32 = 1 << 14;
 
 /// The parameters of a request.
@@ -17,7 +17,7 @@ pub const PX_MAX: u32 = 1 << 14;
 pub struct Params<'a>(pub &'a Value);
 
 impl<'a> Params<'a> {
-    /// One, if it is there.
+    /// Returns a parameter, if present and not null.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
@@ -30,47 +30,47 @@ impl<'a> Params<'a> {
     /// A time, rounded down to whole nanoseconds.
     ///
     /// # Errors
-    /// It is no number.
+    /// If it is missing or not a number.
     pub fn time(&self, name: &str) -> Result<i64, Problem> {
         self.time_or(name, None)?.ok_or_else(|| Self::wrong(name, "a time in nanoseconds"))
     }
 
-    /// The same of one that may be missing.
+    /// A time, or `other` if it is missing.
     ///
     /// # Errors
-    /// It is there, and no number.
+    /// If it is present and not a number.
     pub fn time_or(&self, name: &str, other: Option<i64>) -> Result<Option<i64>, Problem> {
         let Some(value) = self.get(name) else { return Ok(other) };
         let number = value.as_f64().filter(|number| number.is_finite());
         let number = number.ok_or_else(|| Self::wrong(name, "a time in nanoseconds"))?;
-        // Casts of numbers that are too large give the largest.
+        // The cast saturates.
         Ok(Some(number.floor() as i64))
     }
 
-    /// A whole number that is not negative.
+    /// A non-negative integer, or `other` if it is missing.
     ///
     /// # Errors
-    /// It is there, and none.
+    /// If it is present and not such a number.
     pub fn count(&self, name: &str, other: u64) -> Result<u64, Problem> {
         let Some(value) = self.get(name) else { return Ok(other) };
         let whole = || value.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64);
         value.as_u64().or_else(whole).ok_or_else(|| Self::wrong(name, "a whole number"))
     }
 
-    /// The same of 32 bits, that must be there.
+    /// A required 32-bit number.
     ///
     /// # Errors
-    /// It is none.
+    /// If it is missing or not such a number.
     pub fn id(&self, name: &str) -> Result<u32, Problem> {
         let number = self.get(name).and_then(Value::as_u64);
         let number = number.and_then(|number| u32::try_from(number).ok());
         number.ok_or_else(|| Self::wrong(name, "a number"))
     }
 
-    /// Pixels.
+    /// Width of a picture in pixels.
     ///
     /// # Errors
-    /// None, or too many.
+    /// If it is missing, 0 or too large.
     pub fn px(&self) -> Result<u32, Problem> {
         let px = self.id("px")?;
         let is_good = (1..=PX_MAX).contains(&px);
@@ -80,7 +80,7 @@ impl<'a> Params<'a> {
     /// A list of numbers; empty if it is missing.
     ///
     /// # Errors
-    /// It is there, and none.
+    /// If it is present and not such a list, or too long.
     pub fn ids(&self, name: &str) -> Result<Vec<u32>, Problem> {
         let wrong = || Self::wrong(name, "a list of numbers");
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
@@ -89,7 +89,7 @@ impl<'a> Params<'a> {
         list.iter().map(|value| number(value).ok_or_else(wrong)).collect()
     }
 
-    /// The same as a set.
+    /// A list of numbers as a set.
     ///
     /// # Errors
     /// As [`Params::ids`].
@@ -97,15 +97,15 @@ impl<'a> Params<'a> {
         Ok(self.ids(name)?.into_iter().collect())
     }
 
-    /// A text.
+    /// A required string.
     ///
     /// # Errors
-    /// It is none.
+    /// If it is missing or not a string.
     pub fn text(&self, name: &str) -> Result<&'a str, Problem> {
         self.get(name).and_then(Value::as_str).ok_or_else(|| Self::wrong(name, "a text"))
     }
 
-    /// Yes or no; no if it is missing.
+    /// A Boolean; false if it is missing.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
         self.get(name).and_then(Value::as_bool).unwrap_or(false)

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of lanes, as the page counts and draws them.
+//! Rows of lanes, as the page numbers and draws them.
 
 use lateralis_lanes::{LaneKind, Lanes, Row, RowKind};
 use serde_json::Value;
 
-/// A row of a lane as the page counts them.
+/// Content of a row of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drawn {
-    /// The events of the lane.
+    /// Events of the lane.
     Events,
     /// A row of intervals, by its number in the index.
     Intervals(usize),
-    /// Rows of one kind and name that are too deep to be drawn each, the first by its number: all in
-    /// one, as one.
+    /// Rows of one kind and name that are too deep to be drawn separately, as one row; identified
+    /// by the first of them.
     Packed(usize),
     /// A counter, by its number.
     Level(u32),
-    /// Activities of a script: its number, and its row there.
+    /// Spans found by a script: number of the script, and row in its result.
     Found(u32, usize),
-    /// Calls of a thread whose instructions were recorded, by its place in [`lateralis_lanes::Meta::flows`]:
-    /// those of one depth.
+    /// Calls at one depth of a thread whose instructions were recorded; the first number is the
+    /// index in [`lateralis_lanes::Meta::flows`], the second the depth.
     Calls(usize, u32),
 }
 
-/// Rows of a lane, and of those that one script has found on it, of which each has a number.
+/// Size of a number range: the rows of a lane get the first range, and the rows that each script
+/// finds on the lane get one more.
 const NUMBERS: u32 = 1 << 20;
 
-/// The number of a row that a script has found, in a session that grows: behind all others, also those
-/// that come yet; its own stays whatever else is found. `None` of more than can be told apart.
+/// Number of a row that a script has found in a live session. It is outside of the range of other
+/// rows, including future ones, and stays the same whatever else is found. `None` if the range is
+/// exhausted.
 pub fn number_of_found(script: u32, nth: u32) -> Option<u32> {
     script.checked_add(1)?.checked_mul(NUMBERS)?.checked_add(nth).filter(|_| nth < NUMBERS)
 }
 
-/// Rows of one kind and name that are drawn, the last of them in place of all that are deeper.
+/// Drawn rows of one kind and name; all deeper rows are drawn as the last of them.
 const DRAWN_MAX: u32 = 256;
 
-/// As which row one of the index is drawn: itself, or that in which it is packed with others.
+/// Returns how a row of the index is drawn: by itself, or packed with others.
 pub fn drawn_as(lanes: &Lanes, row: usize) -> Option<Drawn> {
     let all = &lanes.meta().rows;
     let of = all.get(row)?;
@@ -46,7 +48,8 @@ pub fn drawn_as(lanes: &Lanes, row: usize) -> Option<Drawn> {
     Some(Drawn::Packed(first))
 }
 
-/// Rows that are drawn as one: it alone, or all that are packed with it, which is the first of them.
+/// Rows of the index that are drawn as one: `row` alone, or all that are packed with it if it is
+/// the first of them.
 pub fn drawn_together(lanes: &Lanes, row: usize) -> Vec<usize> {
     let all = &lanes.meta().rows;
     match all.get(row) {
@@ -59,8 +62,8 @@ pub fn drawn_together(lanes: &Lanes, row: usize) -> Vec<usize> {
     }
 }
 
-/// Says of a row how many are drawn as it, where that is more than one; and how many intervals had room
-/// on none of them.
+/// Adds to the description of a row the number of index rows packed in it, if more than one, and
+/// the number of intervals for which no row was left.
 pub fn tell_packed(lanes: &Lanes, row: usize, told: &mut Value) {
     let packed = drawn_together(lanes, row);
     if packed.len() > 1 {
@@ -72,12 +75,12 @@ pub fn tell_packed(lanes: &Lanes, row: usize, told: &mut Value) {
     }
 }
 
-/// Whether a row is drawn with all that are deeper.
+/// Whether all deeper rows are drawn as this row.
 pub fn is_packed(row: &Row) -> bool {
     row.depth + 1 == DRAWN_MAX
 }
 
-/// Whether it is not drawn by itself.
+/// Whether a row is too deep to be drawn by itself.
 pub fn is_deeper(row: &Row) -> bool {
     row.depth >= DRAWN_MAX
 }
@@ -86,13 +89,13 @@ fn is_group(one: &Row, other: &Row) -> bool {
     (one.lane, one.kind) == (other.lane, other.kind) && one.name == other.name
 }
 
-/// Numbered as they stand.
+/// Numbers rows by their position.
 pub fn numbered(rows: Vec<Vec<Drawn>>) -> Vec<Vec<(u32, Drawn)>> {
     rows.into_iter().map(|rows| (0..).zip(rows).collect()).collect()
 }
 
-/// The same as [`rows`], but numbered in the order in which they came: events have 0, then rows of
-/// intervals and counters.
+/// Like [`rows`], but numbered by age, so that numbers stay when rows are added: events are 0,
+/// followed by rows of intervals and counters.
 pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     let meta = lanes.meta();
     let mut next: Vec<u32> = vec![1; meta.lanes.len()];
@@ -122,7 +125,7 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     };
     let mut all = rows(lanes);
     for rows in &mut all {
-        // Those of one kind as an index that is written has them: by name and depth.
+        // Rows of one kind are sorted by name and depth, as in a written index.
         rows.sort_by_cached_key(|drawn| match drawn {
             Drawn::Intervals(row) if meta.rows[*row].kind.is_before_events() => {
                 let row = &meta.rows[*row];
@@ -135,8 +138,8 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     all.into_iter().map(|rows| rows.into_iter().map(told).collect()).collect()
 }
 
-/// Rows of each lane: who ran, who was seen, what the thread did, events, samples, their stacks, states,
-/// spans, levels.
+/// Rows of each lane, in the order: running threads, seen threads, thread states, events, samples,
+/// their stacks, states, spans, counters.
 pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
     let meta = lanes.meta();
     let mut rows: Vec<Vec<Drawn>> = vec![Vec::new(); meta.lanes.len()];
@@ -185,7 +188,7 @@ mod tests {
     use crate::methods;
     use crate::session::Session;
 
-    /// Spans that are open at once, and one that is alone behind them.
+    /// Spans that are open at the same time; one more follows them alone.
     const DEEP: i64 = 300;
 
     fn span(nth: i64) -> Interval {
@@ -225,7 +228,7 @@ mod tests {
         growing.lanes(meta())
     }
 
-    /// More than there may be rows, all at once.
+    /// Adds three spans more than the limit of rows, all open at the same time.
     fn too_many(into: &mut dyn Gathers, lane: u32) {
         for nth in 0..ROWS + 3 {
             let interval = Interval { begin: nth, end: Some(100_000), ..span(0) };
@@ -233,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Rows of spans of a lane, at most.
+    /// Limit of rows of spans of a lane.
     const ROWS: i64 = 1 << 16;
 
     #[test]
@@ -251,7 +254,7 @@ mod tests {
         let finished = Lanes::open(Arc::new(bytes) as Shared, "").unwrap();
         let mut growing = Growing::new(0);
         let lane = growing.lane(Lane::default());
-        // One that begins has room, or is told when it ends.
+        // A span without a row is reported when it ends.
         too_many(&mut growing, lane);
         assert_eq!(growing.begins(lane, RowKind::Spans, None, span(1)), None);
         assert_eq!(growing.left_out(), 3);
@@ -299,13 +302,13 @@ mod tests {
                     (&row["begin"], &row["end"]),
                     (&json!(span(nth).begin), &json!(span(nth).end))
                 );
-                // Each says on which row it is drawn.
+                // Each span names the row in which it is drawn.
                 let expected = if nth < DEEP { nth.min(255) } else { 0 };
                 assert_eq!(row["row"], spans[expected as usize]["row"]);
             }
             let stats = ask(&session, "stats", &json!({ "filter": 0 }));
             assert_eq!(stats["spans"][0]["count"], DEEP + 1, "{stats}");
-            // The youngest of those that are packed is found where only it is.
+            // The last of the packed spans is found where no other is.
             let at =
                 json!({ "lane": 0, "row": last["row"], "t": 998 + DEEP, "within": 0, "filter": 0 });
             let thing = ask(&session, "at", &at)["thing"].clone();
@@ -321,7 +324,7 @@ mod tests {
                 Some((_, Numbers::U8(bytes))) => bytes[place * 7..(place + 1) * 7].to_vec(),
                 other => panic!("{name}: {other:?}"),
             };
-            // 45 are packed: 16·log2(46) is 88; of each the pixel shows that it is not one.
+            // 45 are packed: 16·log2(46) is 88; the flag marks pixels with several items.
             assert_eq!(bytes("count"), [88, 88, 0, 0, 0, 0, 0]);
             assert_eq!(bytes("flags"), [1, 1, 0, 0, 0, 0, 0]);
             assert!(rows[place]["exact"] == false && bytes("cover")[0] > 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events whole: what their fields say, read from the trace again.
+//! Fields of events, read again from the trace.
 
 use std::collections::HashMap;
 
@@ -14,18 +14,17 @@ use crate::answer::Problem;
 use crate::packets;
 use crate::session::{Session, Source, lock};
 
-/// Events that are read over rather than looking for the next one anew.
+/// Number of events that are skipped by reading rather than by seeking.
 const NEAR: u64 = 4096;
-/// Integers up to here are exact as numbers of JavaScript.
+/// Largest integer up to which all are exact as JavaScript numbers.
 const EXACT: u64 = 1 << 53;
 
-/// What events say, in the order of `points`: a list of fields each, `None` of one that is not
-/// found again.
+/// Returns the fields of events, in the order of `points`; `None` for an event that is not found again.
 ///
-/// Cost: of events near each other a pass over what lies between; of others a search each.
+/// Cost: events near each other are read in one pass over the time between them; others need a seek each.
 ///
 /// # Errors
-/// The trace cannot be read.
+/// If the trace cannot be read.
 pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value>>, Problem> {
     let lanes = &session.lanes;
     let origin = lanes.meta().origin;
@@ -46,7 +45,7 @@ pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value
     let mut told = vec![None; points.len()];
     let mut rest = &wanted[..];
     while let Some((first, _)) = rest.first() {
-        // What is near is read in one go.
+        // Events near each other are read in one pass.
         let mut run = 1;
         while let Some((time, _)) = rest.get(run)
             && all.before(near(*time)).saturating_sub(all.before(near(rest[run - 1].0))) <= NEAR
@@ -66,7 +65,7 @@ pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value
     Ok(told)
 }
 
-/// What `work` makes of an event; `None` where it is not found again.
+/// Finds an event in the trace and calls `work` with it; `None` if it is not found again.
 pub fn with_event<T>(
     session: &Session,
     point: PointRef,
@@ -84,13 +83,13 @@ pub fn with_event<T>(
     made
 }
 
-/// The time of an event that is so long behind the first. A session may be as long as the time line,
-/// which is twice what a signed number counts.
+/// Absolute time of an event `behind` nanoseconds after the first. The difference is unsigned,
+/// because a session can span the whole time line, which is twice the range of `i64`.
 fn absolute(origin: i64, behind: u64) -> Nanos {
     Nanos::nearest(i128::from(origin) + i128::from(behind))
 }
 
-/// The same behind the first as the index is asked, whose times end earlier.
+/// Time relative to the first event as the index takes it, saturated to `i64`.
 fn near(behind: u64) -> i64 {
     i64::try_from(behind).unwrap_or(i64::MAX)
 }
@@ -109,7 +108,7 @@ impl Reader<'_> {
         see: &mut dyn FnMut(usize, &Event<'_>),
     ) {
         let meta = self.lanes.meta();
-        // By time and lane: which of those of that time, and for whom.
+        // By time: lane, position among the events of that time and lane, and index of the result.
         let mut places: HashMap<i64, Vec<(u32, usize, usize)>> = HashMap::new();
         for (time, place) in wanted {
             let PointRef { lane, index } = points[*place];
@@ -143,7 +142,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an event is one of a lane, as the index has put it.
+/// Whether the index has put an event on a lane.
 pub fn is_on(lanes: &Lanes, lane: u32, event: &Event<'_>, at: &At, source: &Source) -> bool {
     if let Some(own) = packets::lane_of(&lanes.meta().lanes, event) {
         return own == lane;
@@ -160,7 +159,7 @@ pub fn is_on(lanes: &Lanes, lane: u32, event: &Event<'_>, at: &At, source: &Sour
     }
 }
 
-/// Fields with their names, units, and names of their values.
+/// Lists fields with their names, units and labels.
 fn list(source: &Source, event: &Event<'_>, line: &[u8]) -> Value {
     let parsed: Value = serde_json::from_slice(line).unwrap_or_default();
     let meaning = source
@@ -177,7 +176,7 @@ fn list(source: &Source, event: &Event<'_>, line: &[u8]) -> Value {
     let payload = members(event.class.payload.as_ref());
     for (part, is_payload) in [("context", false), ("fields", true)] {
         let Some(fields) = parsed[part].as_object() else { continue };
-        // In the order of their class: JSON has none.
+        // In the order of the event class: the fields of a JSON object have no order.
         let order = if is_payload { &payload } else { &context };
         let place = |name: &str| order.iter().position(|known| known == name);
         let mut sorted: Vec<(&String, &Value)> = fields.iter().collect();
@@ -212,7 +211,7 @@ fn list(source: &Source, event: &Event<'_>, line: &[u8]) -> Value {
     Value::Array(list)
 }
 
-/// Fields as one object, their labels where they have some.
+/// Converts a list of fields to an object; labels replace values.
 #[must_use]
 pub fn object(fields: Option<&Value>) -> Value {
     let fields = fields.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -223,13 +222,13 @@ pub fn object(fields: Option<&Value>) -> Value {
     Value::Object(fields.iter().filter_map(pair).collect())
 }
 
-/// `FIELD.label` stands beside `FIELD`.
+/// Whether a field is the label of another field.
 fn is_of_another(fields: &Map<String, Value>, name: &str) -> bool {
     let of = name.strip_suffix(".label");
     of.is_some_and(|of| fields.contains_key(of))
 }
 
-/// Integers that JavaScript would round as text.
+/// Converts integers that JavaScript would round to strings.
 fn exact(value: &Value) -> Value {
     let is_far = |value: &Value| {
         value.as_u64().is_some_and(|n| n > EXACT)

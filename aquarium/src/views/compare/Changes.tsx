@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What surely is different between two recordings, what explains most time first.
+// Definite differences between two recordings, sorted by the time that they explain.
 
 import { type Difference, factorText, shiftText } from "../../logic/compare.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";

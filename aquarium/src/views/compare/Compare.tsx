@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Two recordings, one above the other, on the time that both have since they were aligned.
+// Two recordings, one above the other, in their common time.
 
 import { align, alignAtFirst, alignedBy, enter, halves, leave, sides } from "../../state/compare.ts";
 import * as store from "../../state/store.ts";
@@ -9,7 +9,7 @@ import { HalfTimeline } from "./HalfTimeline.tsx";
 export function Compare() {
   const now = halves.value;
   if (!now) return null;
-  // Classes that both have: what can be aligned at.
+  // Classes of both recordings, which can be used for alignment.
   const badNames = new Set(now.bad.session.classes.map((one) => `${one.subsystem}:${one.name}`));
   const common = now.good.session.classes.filter((one) => badNames.has(`${one.subsystem}:${one.name}`));
   return (
@@ -78,7 +78,7 @@ function Choice({ which }: { which: "good" | "bad" }) {
   );
 }
 
-/** In the toolbar, where there is something to compare. */
+/** Button in the toolbar, shown if there are recordings to compare. */
 export function CompareButton() {
   if (!store.methods.value.has("compare")) return null;
   const on = halves.value !== null;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Spans inside spans of both recordings in one picture: what takes longer, what less, what is new or gone.
+// Nested spans of both recordings in one picture: longer, shorter, new and removed ones.
 
 import { useMemo, useState } from "preact/hooks";
 import { type Rgb, css, mix } from "../../logic/colour.ts";
@@ -12,7 +12,10 @@ import { ShapeChoice, shape } from "../panels/Flame.tsx";
 import { FlameGraph, Sunburst } from "../panels/FlameShapes.tsx";
 import { useAnswer } from "../panels/useAnswer.ts";
 
-/** Blue for less, orange for more: told apart by everybody; the text says it, too. */
+/**
+ * Blue for less, orange for more: colour-blind users can distinguish them, and the text contains
+ * the change, too.
+ */
 const LESS: Rgb = [66, 146, 214];
 const MORE: Rgb = [240, 138, 36];
 
@@ -40,7 +43,7 @@ export function DifferenceGraph() {
   const pointed = at === null ? null : find(root, at);
   const colour = (node: Placed) => {
     const by = change(node.data);
-    // A tenth more is to be seen, but not as much as twice as much.
+    // An increase by a tenth is visible, but weaker than a doubling.
     const strength = Math.min(1, Math.sqrt(Math.abs(by) * 1.6));
     const same: Rgb = theme.name === "dark" ? [150, 158, 166] : [205, 211, 217];
     return css(mix(same, by < 0 ? LESS : MORE, Math.abs(by) < 0.02 ? 0 : 0.2 + 0.8 * strength));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// One of two recordings: its lanes over the time that both have.
+// One of two compared recordings: its lanes in the common time.
 
 import { useEffect, useRef } from "preact/hooks";
 import { type Line, linesOn } from "../../logic/arrows.ts";
@@ -39,7 +39,7 @@ function sceneOf(which: Which): Scene | null {
   const { applications, names, classes } = colours;
   if (!half || !applications.value || !names.value || !classes.value) return null;
   const { width, height } = halfSize[which].value;
-  // What an older filter left is not what is asked for, and one that failed leaves nobody knows what.
+  // If the filter failed, the available data is that of an older filter and is not shown.
   const isKnown = applied[which].value.problem === null;
   const levels = isKnown ? levelsOf[which].value : null;
   return {
@@ -239,7 +239,7 @@ export function HalfTimeline({ which }: { which: Which }) {
   );
 }
 
-/** How many events the filter leaves, or why that is not known. */
+/** Number of events that the filter keeps, or the reason why it is unknown. */
 function Left({ which, events }: { which: Which; events: number }) {
   const { count, quality, problem } = applied[which].value;
   const looking = [...lookingAt[which].value].map(([id, { looked, events }]) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Durations of one kind of span in both recordings, in the same bins.
+// Histogram of one kind of span in both recordings, with equal bins.
 
 import { signal } from "@preact/signals";
 import { css } from "../../logic/colour.ts";

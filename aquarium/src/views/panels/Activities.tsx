@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Spans, by begin or by duration: the slowest first is what people look for.
+// List of spans, by begin or by duration: most users look for the slowest.
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -16,12 +16,12 @@ import { type Column, VirtualList } from "./VirtualList.tsx";
 
 const order = signal<"begin" | "duration">("duration");
 const descending = signal(true);
-/** `kind:3` or `script:1`; empty: all kinds of the schema. */
+/** `kind:3` or `script:1`; empty for all kinds of the schema. */
 const chosenKind = signal("");
 const total = signal<number>(0);
 
 function kindParameter(): Record<string, number> {
-  // What is brushed is listed, whatever kind was chosen before.
+  // A brush overrides the chosen kind.
   if (brush.value) return brushParameters(brush.value);
   const [what, id] = chosenKind.value.split(":");
   const known = what !== "script" || store.scripts.value.some((one) => one.id === Number(id));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Counts by duration as bars or as a falling curve, for one recording or two; a range of it can be brushed, by
-// dragging or with the keyboard.
+// Histogram of durations as bars or as a falling curve, for one recording or two. A range can be
+// brushed by dragging or with the keyboard.
 
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -35,13 +35,13 @@ interface Props {
   edges: number[];
   series: Series[];
   shape: Shape;
-  /** Shares of all rather than counts: two recordings are never equally long. */
+  /** Shares of the total rather than counts, because compared recordings have different lengths. */
   shares?: boolean;
   brush: { least: number | null; most: number | null } | null;
   brushed?: (range: { least: number; most: number } | null) => void;
 }
 
-/** Colours of two that are compared; they differ in lightness, too. */
+/** Colours of two compared recordings; they also differ in lightness. */
 export const PAIR = [0, 1];
 
 export function Bins(props: Props) {
@@ -58,7 +58,7 @@ export function Bins(props: Props) {
   useEffect(() => {
     const element = box.current!;
     const low = edges.slice(0, bins);
-    // Edges that grow by a factor belong on a logarithmic axis.
+    // Edges that grow by a factor need a logarithmic axis.
     const grows = low.length > 2 && low[0] > 0 && low[2] - low[1] > (low[1] - low[0]) * 1.01;
     const axis = axisIn(theme);
     const { plot: made, end } = fitted(
@@ -93,7 +93,7 @@ export function Bins(props: Props) {
     };
   }, [JSON.stringify(edges), JSON.stringify(series), shape, theme, props.shares]);
 
-  // What is brushed stands on the plot, whoever brushed it.
+  // The brush is shown wherever it was set.
   const brush = props.brush && (props.brush.least !== null || props.brush.most !== null) ? props.brush : null;
   useEffect(() => {
     const now = plot.current;
@@ -143,7 +143,7 @@ export function Bins(props: Props) {
 function tick(value: number | null, shares = false): string {
   if (value === null) return "";
   if (shares) return `${(value * 100).toPrecision(2)} %`;
-  // There is no half of a span.
+  // Counts have no fractions.
   return Number.isInteger(value) ? thousands(value) : "";
 }
 

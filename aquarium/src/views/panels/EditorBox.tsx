@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Editor, EditorOptions } from "./editor.ts";
 
 interface Props extends EditorOptions {
-  /** Another key is another document. */
+  /** Key of the document; a different key means another document. */
   of: string;
   error: { line: number; column: number; text: string } | null;
 }

@@ -8,12 +8,12 @@ import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 import { type Column, VirtualList } from "./VirtualList.tsx";
 
-/** The server's name for a thread of which nothing is known. */
+/** The server's name for an unknown thread. */
 const UNKNOWN = "unknown";
-/** Of a list: a row has no room for more. */
+/** Maximum number of list elements shown in a row. */
 const MOST_IN_ROW = 16;
 
-/** The columns; that of subsystems where events have any. */
+/** The columns; the subsystem only if events have one. */
 function columns(): Column<EventRow>[] {
   const { laneById, classById, session, timeFormat } = store;
   const [format, origin] = [timeFormat.value, session.value?.origin ?? ""];
@@ -58,7 +58,7 @@ function columns(): Column<EventRow>[] {
   ];
 }
 
-/** Its number, and its name where that is not its application's. */
+/** Number of the thread, with its name if that differs from the name of its application. */
 function threadText({ thread, tid, application }: EventRow): string {
   const number = tid == null ? "" : String(tid);
   const of = application == null ? undefined : store.applicationById.value.get(application)?.name;
@@ -81,7 +81,8 @@ export function EventList() {
   const filter = store.filterId.value;
   const count = store.shownCount.value?.count ?? 0;
   const selected = store.selected.value;
-  // Rows have other numbers whenever the oldest were forgotten: asked for anew as seldom as other lists.
+  // Row numbers change when events are evicted: the list is requested again at the same interval as
+  // other lists.
   const grew = growth.value;
   const gone = useMemo(() => store.session.peek()?.gone?.events ?? 0, [grew]);
   return (
@@ -108,7 +109,7 @@ export function EventList() {
   );
 }
 
-/** Two events of one time on one lane are told apart by their class, where it is known. */
+/** Events with the same time and lane are distinguished by their class, if it is known. */
 function isSelected(row: EventRow, selected: store.Selected | null): boolean {
   if (!selected || row.ts !== selected.begin) return false;
   const kind = selected.thing?.class;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Which spans were inside which, and whose time it was: of the marked range, or of what can be seen.
+// Nested spans and their own times, for the marked range or the visible time.
 
 import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -15,13 +15,13 @@ type By = "all" | "process" | "thread";
 
 const by = signal<By>("all");
 
-/** What stands inside each other: spans, functions on the stacks of samples, calls of recorded instructions. */
+/** What is nested: spans, functions on the stacks of samples, or calls of recorded instructions. */
 type What = "spans" | "stacks" | "calls";
 const WHAT: Record<What, string> = { spans: "spans", stacks: "stacks of samples", calls: "calls" };
-/** Null: not chosen, the recording decides. */
+/** Null if not chosen; then the recording decides. */
 const what = signal<What | null>(null);
 
-/** What of it there is in the session. */
+/** Kinds that the session contains. */
 const kinds = computed<What[]>(() => {
   const rows = (store.session.value?.lanes ?? []).flatMap((lane) => lane.rows);
   return (Object.keys(WHAT) as What[]).filter((kind) => rows.some((row) => row.kind === kind));
@@ -99,7 +99,7 @@ function Shape({ root, quality, of }: { root: Placed; quality: string; of: What 
   const zoom = (node: Placed) => {
     const next = node === zoomed ? (node.parent ?? node) : node;
     setZoomed(next.data.key);
-    // The timeline and the list of activities show the same kind.
+    // The timeline and the list of spans use the same brush.
     setBrush(
       next.data.kind === null || of !== "spans"
         ? null
@@ -112,7 +112,7 @@ function Shape({ root, quality, of }: { root: Placed; quality: string; of: What 
     at: pointed,
     colour: (node: Placed) => {
       if (node.data.kind !== null) return colours.css(node.data.kind);
-      // Of calls, all but the whole, and the threads where there are any, are functions.
+      // Nodes of calls are functions, except for the root and the threads.
       const isCall = of === "calls" && node.depth > (by.value === "all" ? 0 : 1);
       return css(isCall ? functionColour(node.data.name, theme) : theme.idle);
     },

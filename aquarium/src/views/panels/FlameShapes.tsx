@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A tree of spans as rows of boxes, or as rings. Both are one thing for the keyboard: arrows go, Enter zooms.
+// A tree of spans as rows of boxes, or as rings. The keyboard works in the same way for both:
+// arrows move, Enter zooms.
 
 import { arc } from "d3-shape";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -9,7 +10,7 @@ import { shortName } from "../../logic/units.ts";
 export interface ShapeProps {
   root: Placed;
   zoomed: Placed;
-  /** Where the pointer or the keyboard is. */
+  /** Node under the pointer or with the keyboard focus. */
   at: Placed | null;
   colour: (node: Placed) => string;
   text: (node: Placed) => string;
@@ -20,7 +21,7 @@ export interface ShapeProps {
 
 const ROW_PX = 19;
 const LETTER_PX = 6.4;
-/** Around the graph, as the style has it. */
+/** Padding of the graph, as in the style sheet. */
 const PAD_PX = 7;
 
 function useSize(): [{ current: HTMLDivElement | null }, { width: number; height: number }] {
@@ -63,7 +64,7 @@ function shapeAttributes(props: ShapeProps) {
   };
 }
 
-/** Time to the right, what is inside below. */
+/** Time to the right, children below. */
 export function FlameGraph(props: ShapeProps) {
   const [box, { width }] = useSize();
   const shown = boxes(props.root, props.zoomed, 0.7 / Math.max(width, 1));
@@ -117,7 +118,7 @@ function FlameBox({ box, width, props }: { box: Box; width: number; props: Shape
 
 const RING_MIN_PX = 14;
 
-/** The zoomed node in the middle, what is inside around it. */
+/** The zoomed node in the centre, its descendants around it. */
 export function Sunburst(props: ShapeProps) {
   const [box, { width, height }] = useSize();
   const { zoomed } = props;
@@ -175,7 +176,7 @@ export function Sunburst(props: ShapeProps) {
     const [from, to] = [angle(node.x0), angle(node.x1)];
     const at = (node.depth - zoomed.depth + 0.5) * ring;
     const room = Math.min((to - from) * at, 200);
-    // Along the radius there is as much room as the ring is wide.
+    // Along the radius, the room is the width of the ring.
     if (room < 12 || ring < 26) return null;
     const letters = Math.floor((ring - 6) / LETTER_PX);
     if (letters < 3) return null;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// How long spans of one kind took, or how long it was from one event of a kind to the next.
+// Histogram of the durations of one kind of span, or of the times between successive events of a class.
 
 import { signal } from "@preact/signals";
 import { text as brushText } from "../../logic/brush.ts";
@@ -11,7 +11,7 @@ import { useAnswer } from "./useAnswer.ts";
 
 const BINS = 80;
 
-/** `span:NAME` or `event:ID`; null: the most frequent span. */
+/** `span:NAME` or `event:ID`; null for the most frequent span. */
 const subject = signal<string | null>(null);
 const shape = signal<Shape>("bars");
 const per = signal<"thread" | "lane" | "all">("thread");
@@ -25,7 +25,7 @@ interface Answer {
   edges: number[];
   counts: number[];
   quality: string;
-  /** Of gaps between events. */
+  /** For times between events. */
   median?: number | null;
 }
 
@@ -133,7 +133,7 @@ function Subject({ now }: { now: string }) {
   );
 }
 
-/** What is brushed, and a way out of it. */
+/** Shows the brush, with a button to remove it. */
 export function BrushChip() {
   const now = brush.value;
   if (!now) return null;

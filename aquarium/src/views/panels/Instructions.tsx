@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// From a call or a span to the instructions that were executed in it.
+// Instructions that were executed in a call or a span.
 
 import { useEffect, useState } from "preact/hooks";
 import { duration, instant, thousands } from "../../logic/units.ts";
@@ -10,22 +10,22 @@ import { type Column, VirtualList } from "./VirtualList.tsx";
 
 interface Answer {
   rows: Instruction[];
-  /** Null where they are too many to be counted at once. */
+  /** Null if there are too many to be counted at once. */
   total: number | null;
 }
 
-/** Whose instructions are listed, and which. */
+/** The thread and the range of the listed instructions. */
 interface Of {
   lane: Lane;
   t0: number;
   t1: number;
-  /** Of a call: by their numbers, which are more exact than times. */
+  /** For a call: range of instruction numbers, which are more exact than times. */
   first?: number;
   of?: number;
   name: string;
 }
 
-/** Rows of a list whose end is not known. */
+/** Number of rows of a list whose end is unknown. */
 const UNKNOWN_ROWS = 100_000;
 
 const COLUMNS: Column<Instruction>[] = [
@@ -46,7 +46,7 @@ const COLUMNS: Column<Instruction>[] = [
   { name: "Source", width: "minmax(140px, 1fr)", cell: (row) => shortLine(row.line) },
 ];
 
-/** The end of a path says which file it is; the whole is its title. */
+/** The end of a path identifies the file; the title contains the complete path. */
 function shortLine(line: string | null) {
   if (line === null) return null;
   return <span title={line}>{line.split("/").slice(-2).join("/")}</span>;
@@ -54,7 +54,10 @@ function shortLine(line: string | null) {
 
 const hasCalls = (lane: Lane) => lane.rows.some((row) => row.kind === "calls");
 
-/** What is selected, where instructions of its thread were recorded; else the marked time of the only such thread. */
+/**
+ * The selected item, if instructions of its thread were recorded; otherwise the marked range of the
+ * only such thread.
+ */
 function chosenOf(): Of | null {
   const lanes = store.session.value?.lanes ?? [];
   const selected = store.selected.value;
@@ -114,7 +117,7 @@ export function Instructions() {
   );
 }
 
-/** The view as wide as it is, with a time in its middle. */
+/** A view of the same width, centred on a time. */
 function around(time: number) {
   const { t0, t1 } = store.view.value;
   const half = (t1 - t0) / 2;

@@ -5,7 +5,7 @@ import { reveal } from "../../logic/viewport.ts";
 import { addNote, notes, removeNote, setText, writing } from "../../state/notes.ts";
 import * as store from "../../state/store.ts";
 
-/** What people wrote, kept beside the recording. */
+/** Notes of users about the recording. */
 export function Notes() {
   return (
     <div class="statistics">

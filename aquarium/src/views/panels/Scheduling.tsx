@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Links from the selected state of a thread to the thread that woke it, and to those that it woke.
+// Links from the selected thread state to the waker of the thread, and to the threads that it woke.
 
 import { instant, thousands } from "../../logic/units.ts";
 import { threadText, wakerText } from "../../logic/wakes.ts";
@@ -37,7 +37,7 @@ export function Scheduling({ thing }: { thing: Thing }) {
   );
 }
 
-/** A thread without a lane has nowhere to go to. */
+/** A thread without a lane has no link target. */
 function Link({ to, text }: { to: Woken; text: string }) {
   const { lane, at } = to;
   if (lane == null) {

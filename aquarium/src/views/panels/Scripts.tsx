@@ -5,7 +5,7 @@ import * as store from "../../state/store.ts";
 import { download } from "../picture.ts";
 import { EditorBox } from "./EditorBox.tsx";
 
-/** Filters and activities in JavaScript: written, kept, run. */
+/** Editor for filters and activities in JavaScript, with their storage and execution. */
 export function Scripts() {
   const { drafts, current } = scripts;
   const draft = drafts.value[current.value] ?? drafts.value[0];

@@ -36,7 +36,7 @@ async function run(): Promise<void> {
 const tables = signal<Record<string, string[]>>({});
 let asked = false;
 
-/** Names to complete, asked for when somebody writes a statement first. */
+/** Requests names for completion when the user first edits a statement. */
 async function learnTables(): Promise<void> {
   if (asked || !store.methods.value.has("tables")) return;
   asked = true;
@@ -45,7 +45,7 @@ async function learnTables(): Promise<void> {
   else asked = false;
 }
 
-/** Statements over the tables of the recording, answered by lat-sql. */
+/** Statements over the tables of the recording, executed by lat-sql. */
 export function Sql() {
   const held = answer.value;
   useEffect(() => void learnTables(), []);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What was counted and timed in the marked range, or in what can be seen.
+// Counts and durations in the marked range, or in the visible time.
 
 import { duration, qualified, thousands } from "../../logic/units.ts";
 import type { SpanStats, Stats } from "../../protocol/types.ts";

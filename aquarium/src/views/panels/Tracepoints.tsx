@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Cycles from a START to its STOP, by name and key; without what looking costs, once two tracepoints tell that.
+// Cycles from a START to its STOP, by name and key; without the cost of the tracepoints once two
+// tracepoints were chosen to measure it.
 
 import { signal } from "@preact/signals";
 import { duration, qualified, thousands } from "../../logic/units.ts";
@@ -58,7 +59,7 @@ export function Tracepoints() {
     "tracepoints",
     both ? { ...common, outer: outer.value, inner: inner.value } : null,
   );
-  // Where the cost cannot be told the rest still can.
+  // If the cost cannot be determined, the other values are still shown.
   const answer = both && priced.answer ? priced.answer : plain.answer;
   if (!answer) return <p class="empty">{plain.error ?? "Counting…"}</p>;
   if (!answer.rows.some(hasEntries))
@@ -125,7 +126,10 @@ export function Tracepoints() {
   );
 }
 
-/** One that was only ever started, or only stopped, has no numbers; the oddities below tell of it. */
+/**
+ * A tracepoint with starts only, or stops only, has no statistics; the list of irregularities below
+ * mentions it.
+ */
 function hasEntries(row: Row): boolean {
   return row.cycles !== null;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Which share of time cores were busy, or threads and applications ran.
+// CPU utilisation by core, thread or application.
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -15,7 +15,7 @@ type By = "cpu" | "thread" | "application";
 
 const by = signal<By>("cpu");
 const PIXELS = 300;
-/** More lines than colours that differ would be a tangle. */
+/** More lines than distinct colours would be confusing. */
 const MOST_LINES = 12;
 
 interface Row {
@@ -26,7 +26,7 @@ interface Row {
 
 export function Utilisation() {
   const view = store.chosen.value;
-  // Whole pixels of a power of two nanoseconds: lines do not tremble while the view moves.
+  // Pixels are a power of two of nanoseconds wide, so that lines do not flicker while the view moves.
   const { nsPerPx } = planWindow(view, PIXELS, 1);
   const t0 = Math.max(0, Math.floor(view.t0 / nsPerPx) * nsPerPx);
   const px = Math.max(1, Math.ceil((Math.min(view.t1, store.whole.value.t1) - t0) / nsPerPx));
@@ -57,7 +57,7 @@ function Lines({ frame, t0, step }: { frame: Frame; t0: number; step: number }) 
   const { rows = [], px = 0, by: kind } = frame.result as { rows?: Row[]; px?: number; by?: By };
   useEffect(() => {
     const element = box.current;
-    // Without rows there is a sentence instead of a plot.
+    // Without rows, there is a text instead of a plot.
     if (!element) return;
     const all = f64(frame, "share");
     const shown = rows.slice(0, MOST_LINES);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A table of any length: only the rows that are seen exist, and their pages come when they are.
+// A table of any length: only visible rows exist as elements, and their pages are requested on demand.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -17,7 +17,7 @@ import {
 } from "../../logic/virtual.ts";
 
 export const ROW_PX = 20;
-/** Pages kept: some 10,000 rows. */
+/** Number of cached pages: some 10,000 rows. */
 const MOST_PAGES = 50;
 
 export interface Column<Row> {
@@ -31,15 +31,15 @@ export interface Column<Row> {
 interface Props<Row> {
   label: string;
   rows: number;
-  /** Rows of another key are other rows: pages are thrown away. */
+  /** A different key means different rows: all pages are dropped. */
   of: string;
-  /** Another version of the same rows: what is there stays until what replaces it has come. */
+  /** Another version of the same rows: old pages stay until their replacements arrive. */
   version?: string;
   columns: Column<Row>[];
   load: (from: number, count: number) => Promise<Row[] | null>;
   chosen: (row: Row) => boolean;
   choose: (row: Row, index: number) => void;
-  /** A row to bring into view; another stamp asks again. */
+  /** A row to scroll to; a new stamp repeats the request. */
   show?: { row: number; stamp: number } | null;
   empty: string;
 }
@@ -74,7 +74,7 @@ export function VirtualList<Row>(props: Props<Row>) {
     redraw((n) => n + 1);
   }, [props.version]);
 
-  // Where a list grows, its last page was not full yet.
+  // When a list grows, its last page may have been incomplete.
   useLayoutEffect(() => {
     for (const [page, held] of pages.current) {
       if (held !== "asked" && held.length < PAGE_ROWS && page * PAGE_ROWS + held.length < rows) {
@@ -121,7 +121,7 @@ export function VirtualList<Row>(props: Props<Row>) {
   };
   const onScroll = (event: Event) => {
     const at = (event.currentTarget as HTMLElement).scrollTop;
-    // Our own setting of the scrollbar comes back rounded: the row it stands for is known better.
+    // The browser rounds the position that we set: the exact row is known.
     if (expected.current !== null && Math.abs(expected.current - at) < 1.5) {
       expected.current = null;
       return;
@@ -129,7 +129,7 @@ export function VirtualList<Row>(props: Props<Row>) {
     expected.current = null;
     setTop(topRow(shape, at));
   };
-  // Where the scrollbar stands for shares of the list, the wheel moves by rows.
+  // If the position of the scrollbar is a fraction of the list, the wheel moves by rows.
   const onWheel = (event: WheelEvent) => {
     if (!isMapped(shape)) return;
     event.preventDefault();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Any two numbers against each other: fields of an event, counters, time.
+// Scatter plot of any two values: fields of an event, counters, time.
 
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";

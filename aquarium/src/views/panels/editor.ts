@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The editor of scripts and statements: a chunk of its own, loaded when somebody writes.
+// The editor of scripts and statements: a separate chunk that is loaded when it is first used.
 
 import { javascript } from "@codemirror/lang-javascript";
 import { sql } from "@codemirror/lang-sql";
@@ -10,7 +10,7 @@ import { keymap } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { EditorView, basicSetup } from "codemirror";
 
-/** The page's colours, dark or light. */
+/** Colours of the page, dark or light. */
 const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.bool, tags.null], color: "var(--code-word)" },
   { tag: [tags.string, tags.regexp], color: "var(--code-text)" },
@@ -22,7 +22,7 @@ const COLOURS = HighlightStyle.define([
 export interface Editor {
   text(): string;
   set(text: string): void;
-  /** Marks a place, by line and column from 1, and goes there; null takes the mark away. */
+  /** Marks a position, by line and column from 1, and scrolls to it; null removes the mark. */
   mark(error: { line: number; column: number; text: string } | null): void;
   focus(): void;
   destroy(): void;
@@ -34,7 +34,7 @@ export interface EditorOptions {
   label: string;
   changed: (text: string) => void;
   run: () => void;
-  /** Of statements: tables with their columns, to be completed. */
+  /** For statements: tables with their columns, for completion. */
   tables?: Record<string, string[]>;
 }
 

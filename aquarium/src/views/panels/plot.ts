@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What all plots share: the page's colours, and the room that they have.
+// Common parts of plots: colours of the page, and resizing.
 
 import uPlot from "uplot";
 import type { Theme } from "../../logic/colour.ts";
@@ -13,7 +13,7 @@ export function axisIn(theme: Theme) {
   };
 }
 
-/** A plot without a legend that stays as large as the element it is in, until `end` is called. */
+/** A plot without a legend that follows the size of its element until `end` is called. */
 export function fitted(
   element: HTMLElement,
   options: Omit<uPlot.Options, "width" | "height" | "legend">,

@@ -5,12 +5,15 @@ import { request } from "../../state/server.ts";
 import { begun } from "../../state/pending.ts";
 import * as store from "../../state/store.ts";
 
-/** The view moves at every frame; numbers follow when it rests. */
+/** Requests are sent when the view has rested for this time. */
 const REST_MS = 180;
-/** One that never rests, as that of a recording that is followed, has its numbers so often. */
+/** Interval of requests while the view never rests, as in a followed recording. */
 const LATEST_MS = 900;
 
-/** A method's answer for the newest parameters; the last one stays until the next is here. */
+/**
+ * The response of a method for the newest parameters; the previous response stays until the next
+ * one arrives.
+ */
 export function useAnswer<T>(
   method: string,
   parameters: object | null,
@@ -20,7 +23,7 @@ export function useAnswer<T>(
     error: null,
     of: "",
   });
-  // The same time of a session that has grown into it is asked for again.
+  // The same range is requested again if a live session has grown into it.
   const { t1 } = (parameters ?? {}) as { t1?: number };
   const session = store.session.value;
   const end = session !== null && session.is_live && (t1 ?? Infinity) >= session.end ? session.end : 0;
@@ -35,7 +38,8 @@ export function useAnswer<T>(
     const timer = setTimeout(() => {
       askedAt.current = performance.now();
       const number = ++asked.current;
-      // Answers come in the order of their requests; one that is late still tells more than what is there.
+      // Responses arrive in the order of the requests; even an outdated response is newer than the
+      // shown one.
       const isNews = () => number > shown.current && (shown.current = number) > 0;
       request<T>(method, parameters)
         .then(

@@ -8,17 +8,18 @@ import * as store from "../../state/store.ts";
 import { zoomBy } from "../../state/actions.ts";
 import { show } from "../panels/Notes.tsx";
 
-/** How many screens long the strip is that ticks stand on. */
+/** Length of the strip with ticks, in screens. */
 const STRIP = 8;
 
-/** Labels of time. Dragging along it marks a range; the wheel zooms. */
+/** Labels of time. Dragging marks a range; the wheel zooms. */
 export function Axis() {
   const { width } = store.canvasSize.value;
   const view = store.view.value;
   const begin = useRef<number | null>(null);
   const time = (event: PointerEvent | WheelEvent) =>
     toTime(view, event.clientX - (event.currentTarget as HTMLElement).getBoundingClientRect().left, width);
-  // Ticks keep their places in a strip that moves with the view: a tick that moves by itself is laid out anew.
+  // Ticks have fixed positions in a strip that moves with the view: each tick that moved by itself
+  // would need a new layout.
   const begins = Math.floor(view.t0 / (span(view) * STRIP)) * span(view) * STRIP;
   const shift = toPixel(view, begins, width);
   const left = (x: number) => `${Math.round((x - shift) * 100) / 100}px`;

@@ -14,7 +14,7 @@ const KIND_NAMES: Record<string, string> = {
   packets: "packets",
 };
 
-/** Names of lanes: they stay at the left and, as far as their lane reaches, at the top. */
+/** Names of lanes: they stay at the left and, within the extent of their lane, at the top. */
 export function Labels() {
   const layout = store.lanesLayout.value;
   const { height } = store.canvasSize.value;
@@ -39,7 +39,7 @@ export function Labels() {
   );
 }
 
-/** How many lanes are left out: below all others, whatever is scrolled to. */
+/** Number of hidden empty lanes, always visible below the other lanes. */
 function EmptyLanes({ count }: { count: number }) {
   if (count === 0) return null;
   return (
@@ -53,7 +53,7 @@ function EmptyLanes({ count }: { count: number }) {
   );
 }
 
-/** A name and, as far as there is room, what it is of. */
+/** A name and, if there is room, its context. */
 export function LaneName({
   lane,
   number,
@@ -64,7 +64,8 @@ export function LaneName({
   title?: string;
 }) {
   const kind = KIND_NAMES[lane.kind] ?? lane.kind;
-  // `warehouse:QUEUE.waiting` is `waiting`, of QUEUE: cut at its end it would be no counter's name.
+  // `warehouse:QUEUE.waiting` is shown as `waiting`, of QUEUE: cut at its end, the name would not
+  // identify the counter.
   const [, of, field] = shortName(lane.name).match(/^(.*)\.([^.]+)$/) ?? [];
   if (lane.kind === "counter" && field)
     return (
@@ -94,7 +95,7 @@ export function LaneName({
 
 function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
   const info = store.laneById.value.get(lane.id);
-  // What a packed row at its end says stays free.
+  // Keep the label at the end of a packed row visible.
   const last = lane.rows[lane.rows.length - 1];
   const room = (last?.packed > 1 ? last.y - lane.y : lane.height) - 22;
   const stuck = Math.min(Math.max(0, top - y), Math.max(0, room));

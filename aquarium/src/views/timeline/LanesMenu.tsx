@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Beside the search of lanes: their order, which are shown, and what the wheel does.
+// Menu next to the search of lanes: order and visibility of lanes, and the function of the wheel.
 
 import { ORDERS, type Order } from "../../logic/activity.ts";
 import * as store from "../../state/store.ts";

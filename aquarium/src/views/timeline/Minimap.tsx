@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The whole session with its density, and the window that the timeline shows: dragged, resized, or set by a click.
+// The whole session with its density, and the window shown by the timeline, which can be dragged,
+// resized, or moved by a click.
 
 import { useRef } from "preact/hooks";
 import { css } from "../../logic/colour.ts";
@@ -57,7 +58,7 @@ export function Minimap() {
     else if (part === "right" && t > t0) store.show({ t0, t1: t });
   };
   const up = (event: PointerEvent) => {
-    // A click beside the window moves it there.
+    // A click outside of the window moves it there.
     if (drag.current?.part === "new" && drag.current.at === time(event)) {
       const half = width(store.view.value) / 2;
       store.show({ t0: drag.current.at - half, t1: drag.current.at + half });
@@ -96,14 +97,14 @@ export function Minimap() {
   );
 }
 
-/** The time that the mini-map shows: of a session that grows what its density is of, until that would be seen. */
+/** Time range of the mini-map: in a live session that of the density, until the difference is visible. */
 function mapped(): Interval {
   const whole = store.whole.value;
   const overview = store.overview.value;
   return overview && isWithinPixel(overview.of, whole, overview.count.length) ? overview.of : whole;
 }
 
-/** The density, kept until it changes: only the frame above it moves with the view. */
+/** Image of the density, cached until it changes: only the frame over it moves with the view. */
 let density: { of: unknown[]; canvas: HTMLCanvasElement } | null = null;
 
 function densityOf(wide: number, ratio: number): HTMLCanvasElement {
@@ -125,11 +126,11 @@ function densityOf(wide: number, ratio: number): HTMLCanvasElement {
   const step = width(whole) / overview.count.length;
   const px = (index: number) => Math.round(toPixel(full, whole.t0 + index * step, wide) * ratio) / ratio;
   const most = overview.count.reduce((a, b) => Math.max(a, b), 1);
-  // Rectangles on whole pixels: one path of them all takes software fifty milliseconds to fill.
+  // Separate rectangles on whole pixels: filling one path of them all takes the software rasteriser 50 ms.
   context.fillStyle = css(theme.palette[0], 0.75);
   for (let index = 0; index < overview.count.length; index++) {
     if (overview.count[index] === 0) continue;
-    // The square root: what is rare stays visible beside what is frequent, and more still looks like more.
+    // The square root keeps rare events visible next to frequent ones, and preserves the order.
     const high = Math.max(2, Math.sqrt(overview.count[index] / most) * (HEIGHT_PX - 6));
     context.fillRect(px(index), HEIGHT_PX - high, Math.max(1 / ratio, px(index + 1) - px(index)), high);
   }

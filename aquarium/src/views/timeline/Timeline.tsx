@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The graph: labels at the left, axis above, two canvases, and what the pointer does with them.
+// The timeline: labels at the left, axis at the top, two canvases, and their pointer events.
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -121,11 +121,11 @@ function usePainting(
     if (!lower || !upper || !over) return;
     paint(lower, now, images.current);
     paintMarks(upper, now, marks);
-    // An empty canvas above the others costs each frame as much as a full one.
+    // Even an empty third canvas costs each frame as much as a full one.
     const isBrushed = stretches !== null && stretches.size > 0;
     over.canvas.style.display = isBrushed ? "" : "none";
     over.canvas.dataset.pulses = String(isBrushed ? paintPulses(over, now, stretches) : 0);
-    // What assistive tools and tests can know of a canvas.
+    // State of the canvas for assistive tools and tests.
     upper.canvas.dataset.view = `${now.view.t0},${now.view.t1}`;
     upper.canvas.dataset.arrows = String(marks.arrows.length);
     upper.canvas.dataset.wakes = String(marks.wakes.length);

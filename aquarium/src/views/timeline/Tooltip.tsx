@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What lies under the pointer, with everything that is known of it.
+// The item under the pointer, with all its details.
 
 import { signal, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -15,9 +15,9 @@ import { arrowLines } from "./scene.ts";
 import { toPixel } from "../../logic/viewport.ts";
 
 const found = signal<Under | null>(null);
-/** The server's word for a process or thread that nobody has told: no word says as much. */
+/** The server's name for an unknown process or thread, which is not shown. */
 const NOBODY = "unknown";
-/** A pointer on its way somewhere asks for nothing. */
+/** A moving pointer sends no requests. */
 const REST_MS = 40;
 
 export function Tooltip() {
@@ -60,17 +60,17 @@ export function Tooltip() {
   );
 }
 
-/** Of a list, as the bytes of a packet: more would hide what the pointer is at. */
+/** Maximum number of list elements, as the bytes of a packet: more would cover the item under the pointer. */
 const MOST_IN_TOOLTIP = 40;
 
-/** The first of the threads that were woken, and how many there are. */
+/** The first of the woken threads, and their number. */
 function wakesText({ count, is_cut, threads }: NonNullable<Thing["wakes"]>): string {
   const more = count - 1;
   const first = threads[0] ? threadText(threads[0]) : "";
   return `${is_cut ? "≥ " : ""}${first}${more > 0 ? ` and ${brief(more)} more` : ""}`;
 }
 
-/** All that is known of a thing; of lists so much. */
+/** All details of an item, with a limited number of list elements. */
 export function ThingFields({
   thing,
   most,
@@ -78,7 +78,7 @@ export function ThingFields({
 }: {
   thing: Thing;
   most?: number;
-  /** Links that say who woke it, in place of text. */
+  /** Links to the waker and the woken threads, instead of text. */
   children?: ComponentChildren;
 }) {
   const session = store.session.value;
@@ -87,7 +87,7 @@ export function ThingFields({
     typeof thing.application === "number"
       ? store.applicationById.value.get(thing.application)?.name
       : (thing.application ?? undefined);
-  // How long a list is it says itself.
+  // The length of a list is shown with the list itself.
   const lengths = new Set((thing.fields ?? []).map((field) => `_${field.name}_length`));
   const fields = (thing.fields ?? []).filter((field) => !lengths.has(field.name));
   const wall = session?.is_date ? date(session.origin, thing.begin) : null;

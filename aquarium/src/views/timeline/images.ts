@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Rows of a picture as one image, a pixel of the answer each, which is stretched to the screen. An answer is wider than
-// the screen: columns become pixels when they are first drawn, tile by tile, or a new picture would cost a frame three
-// times of what is seen of it.
+// Rows of a picture as one image with one pixel per pixel of the response, which is stretched to the
+// screen. A response is wider than the screen: columns are converted to pixels tile by tile when they are
+// first drawn. Otherwise, a new picture would cost a frame three times the visible part.
 
 import type { Theme } from "../../logic/colour.ts";
 import { isDense } from "../../logic/layout.ts";
@@ -11,10 +11,10 @@ import { placed } from "../../logic/viewport.ts";
 import { type Scene, coloursOf } from "./paint.ts";
 
 const TILE_PX = 256;
-/** Of a lane that is not shown any more. */
+/** Row of a lane that is not shown any more. */
 const UNKNOWN = { kind: "spans", script: null, packed: 1 } as const;
 
-/** The columns of a picture that are on the screen: [first, end). */
+/** The visible columns of a picture: [first, end). */
 interface Shown {
   first: number;
   end: number;
@@ -27,10 +27,13 @@ export class RowImages {
   private rows: RasterRow[] = [];
   private lines: RasterLines = { rows: [], height: 1 };
   private isDrawn: boolean[] = [];
-  /** One tile, used again for each. */
+  /** A tile, reused for all. */
   private tile = new ImageData(TILE_PX, 1);
 
-  /** Makes what of the scene's picture is on the screen. Until the picture or the theme changes, nothing is made twice. */
+  /**
+   * Rasterizes the visible part of the scene's picture. Tiles are kept until the picture or the
+   * theme changes.
+   */
   update(scene: Scene): void {
     const { picture, theme } = scene;
     if (picture === null) return;
@@ -55,7 +58,7 @@ export class RowImages {
     });
     this.lines = rasterLines(this.rows);
     this.isDrawn = [];
-    // Only what has been drawn is shown: whatever an earlier picture left is not in the way, and need not be cleared.
+    // Only drawn tiles are shown: remains of an earlier picture are never visible, and need not be cleared.
     if (this.canvas.width < picture.window.px) this.canvas.width = picture.window.px;
     if (this.canvas.height < this.lines.height) this.canvas.height = this.lines.height;
     if (this.tile.height < this.lines.height) this.tile = new ImageData(TILE_PX, this.lines.height);
@@ -74,7 +77,8 @@ export class RowImages {
   draw(context: CanvasRenderingContext2D, scene: Scene, index: number, y: number, height: number): void {
     const line = this.lines.rows[index];
     if (!line || !this.of) return;
-    // Only the part on the screen: stretching thousands of screens of it by software takes as long as it is wide.
+    // Draws only the visible part: software takes time proportional to the stretched width, even
+    // outside of the screen.
     const { window } = this.of;
     const { first, end } = shown(scene, this.of);
     if (end <= first) return;

@@ -15,12 +15,12 @@ export interface Marks {
   selected: Selected | null;
   range: Interval | null;
   arrows: readonly Line[];
-  /** Wake-ups of the selected state. */
+  /** Wakeups of the selected state. */
   wakes: readonly WakeLine[];
 }
 
 const FONT = "11px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
-/** Less room than this holds no name worth reading. */
+/** Minimum width of a readable name. */
 const NARROWEST_NAME_PX = 22;
 /** More bundles of messages than this are drawn as hairlines without numbers. */
 const CROWD = 60;
@@ -56,7 +56,7 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
   if (marks.selected) selection(context, scene, marks.selected);
 }
 
-/** In the header of a process, where nothing else is. */
+/** In the header of a process, which has no other content. */
 function summary(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane): void {
   const text = scene.summaries(lane.id);
   if (text === "") return;
@@ -75,7 +75,7 @@ function names(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane
   if (row.kind === "thread_states" && found.exact) exits(context, scene, found, y);
 }
 
-/** The word for the mark where a thread exited, where there is room up to what follows. */
+/** Label of the mark where a thread exited, if there is room before the next item. */
 function exits(context: CanvasRenderingContext2D, scene: Scene, { items }: PictureRow, y: number): void {
   context.fillStyle = scene.theme.faint;
   for (let index = 0; index < items.exits.length; index++) {
@@ -89,7 +89,7 @@ function exits(context: CanvasRenderingContext2D, scene: Scene, { items }: Pictu
 
 const EXITED = "exited";
 
-/** A wake-up of the selected state: from the thread that wakes to the one that is woken. */
+/** A wakeup of the selected state: a line from the waker to the woken thread. */
 function wake(context: CanvasRenderingContext2D, scene: Scene, { x, from, to }: WakeLine): void {
   const down = Math.sign(to - from) || 1;
   context.strokeStyle = context.fillStyle = scene.theme.accent;
@@ -194,7 +194,7 @@ function arrow(context: CanvasRenderingContext2D, scene: Scene, line: Line, widt
   context.fill();
 }
 
-/** How many messages a thick arrow stands for. */
+/** The number of messages that an arrow represents. */
 function badge(context: CanvasRenderingContext2D, scene: Scene, line: Line): void {
   const text = brief(line.count);
   context.font = FONT;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The lower canvas: lanes, bars, dots, density, counters, and what is missing. Text and marks are on the upper one.
+// The lower canvas: lanes, bars, dots, density, counters, losses and damage. Text and marks are on
+// the upper one.
 
 import { ticks } from "../../logic/axis.ts";
 import {
@@ -20,7 +21,7 @@ import type { RowImages } from "./images.ts";
 
 export interface Scene {
   view: Interval;
-  /** What the axis counts; null: seconds. */
+  /** Frequency for the labels of the axis; null for seconds. */
   axisHz: number | null;
   width: number;
   height: number;
@@ -36,7 +37,7 @@ export interface Scene {
   losses: readonly Loss[];
   levels: { window: Interval; of: (row: PlacedRow, lane: PlacedLane) => Levels | null };
   selectedLane: number | null;
-  /** What the headers of processes say of their threads. */
+  /** Summaries in the headers of processes. */
   summaries: (lane: number) => string;
 }
 
@@ -56,7 +57,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, images: R
   context.fillStyle = css(scene.theme.canvas);
   context.fillRect(0, 0, scene.width, scene.height);
   images.update(scene);
-  // Pinned lanes first scrolled ones pass below, then over them.
+  // Scrolled lanes are painted first, and pinned lanes over them.
   for (const pinned of scene.pinnedHeight > 0 ? [false, true] : [false]) {
     context.save();
     context.beginPath();
@@ -124,12 +125,12 @@ function paintRow(
   hatchFlags(context, scene, found, y, row.height);
 }
 
-/** Narrower bars have no round corners: nobody would see them. */
+/** Narrower bars have no round corners, which would be invisible. */
 const ROUND_PX = 24;
 
 /**
- * Bars of single things, colour by colour, because changing colours costs more than drawing. Each is filled by itself:
- * one path of thousands of them takes the browser ten times as long.
+ * Bars of single items, by colour, because changing the colour costs more than drawing. Each is
+ * filled separately: the browser takes ten times as long for one path of thousands of bars.
  */
 function paintBars(
   context: CanvasRenderingContext2D,
@@ -153,7 +154,7 @@ function paintBars(
     for (const index of bars) {
       const x0 = Math.max(-2, toPixel(scene.view, items.begin[index], scene.width));
       const x1 = Math.min(scene.width + 2, toPixel(scene.view, items.end[index], scene.width));
-      // A gap between neighbours, unless that would be all there is to see.
+      // A gap between neighbours, unless nothing else would remain.
       const wide = Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0));
       if (wide < ROUND_PX) {
         context.fillRect(x0, y, wide, row.height);
@@ -169,7 +170,7 @@ function paintBars(
 /** Height and width of the foot of the mark where a thread exited. */
 const EXIT_FOOT_PX = 5;
 
-/** Time in which the state of a thread is unknown, hatched; and a mark where the thread exited. */
+/** Hatches times in which the state of a thread is unknown, and marks where the thread exited. */
 function paintGapsAndExits(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -208,7 +209,7 @@ function paintGapsAndExits(
   }
 }
 
-/** Samples: thin, so that one sees how far they are apart. */
+/** Samples are drawn thin, so that their distances are visible. */
 function paintTicks(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -225,12 +226,12 @@ function paintTicks(
   }
 }
 
-/** Nearer to each other, lines would hide what they lie on. */
+/** At a smaller distance, lines would hide the bars. */
 const SAMPLES_APART_PX = 7;
 
 /**
- * Through stacks, a line where each sample was taken: only there it is known what ran, the rest of a bar is what lies
- * between samples that agree.
+ * Draws a line through stacks where each sample was taken: only there is it known what ran; the
+ * rest of a bar lies between samples with the same function.
  */
 function paintSampled(
   context: CanvasRenderingContext2D,
@@ -256,7 +257,7 @@ function paintSampled(
 
 const DOT_PX = 3;
 
-/** A dot of a colour, drawn once: thousands of copies cost less than thousands of arcs. */
+/** A dot of each colour, drawn once: thousands of copies cost less than thousands of arcs. */
 const dots = new Map<string, HTMLCanvasElement>();
 const DOTS_KEPT = 512;
 
@@ -285,7 +286,7 @@ function paintDots(
   const ratio = globalThis.devicePixelRatio || 1;
   const { items } = found;
   const slack = ((scene.view.t1 - scene.view.t0) / scene.width) * DOT_PX;
-  // On whole pixels of the screen, or the copies would be smeared.
+  // Aligned to pixels of the screen, because other copies would be blurred.
   const whole = (at: number) => Math.round(at * ratio) / ratio;
   const top = whole(y + height / 2 - DOT_PX);
   const byName = new Map<number, HTMLCanvasElement>();
@@ -358,7 +359,7 @@ function hatchFlags(
   }
 }
 
-/** Known intervals of loss, over the whole lane; those of no lane in particular stand on the mini-map. */
+/** Intervals with losses, over the whole lane; losses without a lane are shown on the mini-map. */
 function paintLosses(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane): void {
   const y = screenY(lane, lane.y, scene.scrollTop);
   for (const loss of scene.losses) {
@@ -372,7 +373,7 @@ function paintLosses(context: CanvasRenderingContext2D, scene: Scene, lane: Plac
 
 const STRIPE_PX = 6;
 
-/** Diagonal stripes that stay where they are while the view moves over them. */
+/** Diagonal stripes that stay in place while the view moves. */
 export function hatch(
   context: CanvasRenderingContext2D,
   x: number,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Mouse and wheel over the lanes: drag moves, Shift+drag measures, the wheel scrolls the lanes and with Ctrl, as by a
-// pinch, zooms to the pointer (or the other way round, as chosen), with Shift it moves; a click selects, a double
-// click fits.
+// Mouse and wheel over the lanes: dragging moves the view, Shift+drag measures. The wheel scrolls
+// the lanes, and zooms to the pointer with Ctrl or a pinch gesture (or the reverse, as chosen);
+// with Shift it moves the view. A click selects, a double click fits.
 
 import { rowAt } from "../../logic/layout.ts";
 import { itemAt, rowKey } from "../../logic/picture.ts";
@@ -12,11 +12,11 @@ import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 
 const CLICK_PX = 4;
-/** A step of the wheel of a mouse is larger. */
+/** Steps of a mouse wheel are larger than those of a touchpad. */
 const FINGERS_PX = 40;
-/** Of a browser that counts lines. */
+/** Height of a line, for browsers that report wheel steps in lines. */
 const LINE_PX = 20;
-/** How far from a dot a click still means it. */
+/** Maximum distance of a click from a dot. */
 export const NEAR_PX = 6;
 
 export function attachPointer(element: HTMLElement): () => void {
@@ -110,7 +110,7 @@ export function attachPointer(element: HTMLElement): () => void {
           store.whole.value,
         );
       } else if (isPinch === store.wheelScrolls.value) {
-        // Two fingers move in small steps.
+        // Touchpads send small steps.
         const speed = isPinch && Math.abs(event.deltaY) < FINGERS_PX ? 0.01 : 0.0015;
         const factor = Math.exp(Math.min(Math.max(event.deltaY, -400), 400) * speed);
         zoomBy(factor, timeAt(place(event).x));
@@ -130,7 +130,7 @@ export interface Under {
   thing: Thing | null;
 }
 
-/** What lies under a point of the lanes; the server knows all its fields. */
+/** The item under a point of the lanes; the server knows all its fields. */
 export async function thingUnder(x: number, y: number): Promise<Under | null> {
   const place = rowAt(store.lanesLayout.value, y, store.scrollTop.value);
   if (!place?.row || place.row.kind === "level") return null;
@@ -139,7 +139,7 @@ export async function thingUnder(x: number, y: number): Promise<Under | null> {
   const t = toTime(view, x, store.canvasSize.value.width);
   const { lane, row } = place.row;
   const near = perPixel * NEAR_PX;
-  // Where the page knows the single things it asks for exactly the one that is drawn there.
+  // If the page knows the items, it requests exactly the one that is drawn there.
   const picture = store.picture.value;
   const known = picture?.rows[picture.byRow.get(rowKey(lane, row)) ?? -1];
   const exact = known?.exact && picture?.filter === store.filterId.value;

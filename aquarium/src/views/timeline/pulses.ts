@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What is brushed, marked where it is. The canvas is painted once; that it pulses is the style's.
+// Marks of brushed spans. The canvas is painted once; the style sheet makes it pulse.
 
 import type { Stretches } from "../../logic/brush.ts";
 import { screenY } from "../../logic/layout.ts";
@@ -7,10 +7,10 @@ import { rowKey } from "../../logic/picture.ts";
 import { toPixel } from "../../logic/viewport.ts";
 import type { Scene } from "./paint.ts";
 
-/** A single short span must not be missed among thousands of pixels. */
+/** Minimum width, so that a single short span is visible among thousands of pixels. */
 const NARROWEST_PX = 3;
 
-/** How many marks were painted. */
+/** Paints marks; returns their number. */
 export function paintPulses(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -21,7 +21,7 @@ export function paintPulses(
   context.clearRect(0, 0, scene.width, scene.height);
   if (stretches === null || stretches.size === 0) return 0;
   let painted = 0;
-  // Against every colour of a bar: as light as text, or as dark.
+  // Contrasts with every bar colour, because it is as light or dark as text.
   context.strokeStyle = scene.theme.text;
   context.lineWidth = 2;
   for (const lane of scene.lanes) {

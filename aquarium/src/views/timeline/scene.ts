@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What is to be painted, gathered from the signals.
+// Gathers the state to paint from the signals.
 
 import { computed } from "@preact/signals";
 import { summaryText } from "../../logic/activity.ts";
@@ -40,14 +40,14 @@ export const scene = computed<Scene>(() => {
   };
 });
 
-/** By lane, what its threads did in the shown time; empty where that is unknown. */
+/** Summary of the threads of a process in the visible time, by lane; empty if unknown. */
 export const summaries = computed<(lane: number) => string>(() => {
   const { activity, laneSums } = store;
   const [of, sums] = [activity.value?.of, laneSums.value];
   return (lane) => (of && sums ? summaryText(sums.get(lane), of) : "");
 });
 
-/** The counter that a lane's row shows: the one that names the lane, else the one of its name. */
+/** The counter of a lane's row: the one that names the lane, otherwise the one with its name. */
 export function counterOf(counters: Session["counters"], row: PlacedRow, lane: PlacedLane): number | null {
   const byLane = counters.find((one) => one.lane === lane.id);
   const byName =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The timeline as SVG, for papers: from the same columns and things that the canvases are painted from.
+// The timeline as SVG, for papers: from the same columns and items as the canvases.
 
 import type { Line } from "../../logic/arrows.ts";
 import { ticks } from "../../logic/axis.ts";
@@ -14,7 +14,7 @@ import { type Scene, coloursOf } from "./paint.ts";
 const LABELS_PX = 150;
 const AXIS_PX = 24;
 const NARROWEST_NAME_PX = 30;
-/** Of the font of names, on average: SVG cannot measure, so what might not fit is left out. */
+/** Average width of a letter: SVG cannot measure text, so names that might not fit are left out. */
 const LETTER_PX = 6.4;
 
 export function svg(scene: Scene, arrows: readonly Line[]): string {
@@ -96,7 +96,7 @@ function dots(scene: Scene, found: PictureRow, row: PlacedRow, y: number): strin
   return parts;
 }
 
-/** Neighbouring pixels that look the same are one rectangle. */
+/** Merges equal neighbouring pixels to one rectangle. */
 function runs(scene: Scene, found: PictureRow, row: PlacedRow, y: number): string[] {
   const parts: string[] = [];
   const colours = coloursOf(scene, row);
@@ -171,7 +171,10 @@ function text(x: number, y: number, fill: string, content: string, anchor = "sta
   return `<text ${at} fill="${fill}">${escaped(content)}</text>`;
 }
 
-/** Names come from traces: whatever they hold is text. Control characters are not allowed in XML at all. */
+/**
+ * Escapes names, which come from traces and can contain anything; replaces control characters,
+ * which XML does not allow.
+ */
 function escaped(content: string): string {
   const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return content

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands on the lanes of what is derived: spans, flows, states, levels, and who ran.
+//! Puts derived items on lanes: spans, flows, states, counters, and CPU occupancy.
 
 use lateralis_analysis::ThreadState;
 use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind, WakerKind};
@@ -16,13 +16,13 @@ use super::NOBODY;
 use super::lists::Lists;
 use super::ran::Ran;
 
-/// What a thread did of which a switch is missing.
+/// Name of a thread's state while a context switch is missing.
 pub const UNKNOWN_STATE: &str = "unknown";
 
-/// Of a session that grows: spans of a kind, or messages of a channel, that may be open.
+/// Limit for live sessions: open spans of one kind, or open flows of one channel.
 const OPEN_MAX: u64 = 1 << 20;
 
-/// An event by its place in the index, its thread, and the interval that it has opened there.
+/// An event by its place in the index, its thread, and the interval that it has opened in the index.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
     point: PointRef,
@@ -30,7 +30,7 @@ pub struct Seen {
     opened: Option<Opened>,
 }
 
-/// How many there are of each kind.
+/// Number of derived items of each kind.
 #[derive(Debug, Default)]
 pub struct Counts {
     spans: Vec<u64>,
@@ -40,28 +40,28 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Spans of a kind, those that have not ended included.
+    /// Spans of a kind, including unfinished ones.
     pub fn of_spans(&self, kind: usize) -> u64 {
         self.spans.get(kind).copied().unwrap_or(0)
     }
 
-    /// Flows of a channel with both ends.
+    /// Flows of a channel for which both ends are known.
     pub fn of_flows(&self, channel: usize) -> u64 {
         self.flows.get(channel).copied().unwrap_or(0)
     }
 
-    /// Where switches contradict each other.
+    /// Contradictions between context switches.
     pub fn contradictions(&self) -> &Contradictions {
         &self.contradictions
     }
 
-    /// Ends of spans that never began.
+    /// Number of span ends without a begin.
     pub fn orphans(&self) -> u64 {
         self.orphans
     }
 }
 
-/// The deriver of a recording.
+/// Creates the deriver of a complete recording.
 pub fn deriver(recording: &Recording, facts: &Facts) -> Deriver<Seen> {
     let known = Known {
         gaps: recording.gaps(recording.source.damage()),
@@ -74,15 +74,15 @@ pub fn deriver(recording: &Recording, facts: &Facts) -> Deriver<Seen> {
     Deriver::new(facts, known)
 }
 
-/// That of a trace that is told while it is made: where events are missing becomes known.
+/// Creates the deriver of a live recording. Gaps are added as they become known.
 pub fn growing(facts: &Facts) -> Deriver<Seen> {
     Deriver::new(facts, Known { follows_threads: Some(Vec::new()), ..Known::default() })
 }
 
-/// Gives up what is open for so long, or so often, that it would fill the memory: spans stay
-/// unfinished, messages are not joined.
+/// Gives up open items of a kind or channel that has more than [`OPEN_MAX`] of them, to bound
+/// memory: such spans stay unfinished, and such flows are not completed.
 pub fn bound(deriver: &mut Deriver<Seen>, kinds: &Kinds, builder: &mut dyn Gathers) {
-    /// Intervals that are shown already and have no end.
+    /// Closes intervals that are already shown, without an end.
     struct GivenUp<'a>(&'a mut dyn Gathers);
     impl DerivedSink for GivenUp<'_> {
         type Event = Seen;
@@ -95,19 +95,19 @@ pub fn bound(deriver: &mut Deriver<Seen>, kinds: &Kinds, builder: &mut dyn Gathe
     deriver.bound(kinds, OPEN_MAX, &mut GivenUp(builder));
 }
 
-/// Draws what an event says.
+/// Adds the derived items of one event to the index.
 pub struct Drawing<'a> {
     pub counts: &'a mut Counts,
     pub lists: &'a mut Lists,
     pub builder: &'a mut dyn Gathers,
     pub ran: &'a mut Ran,
     pub threads: &'a Threads,
-    /// The event; of the end of all, none.
+    /// Place of the event in the index; the default at the end of the recording.
     pub point: PointRef,
     pub thread: u32,
-    /// Where and whose it is, as far as it is certain.
+    /// CPU, thread and stream of the event, as far as they are certain.
     at: Option<At>,
-    /// Whether nothing is missing since its state was told before.
+    /// Whether no events are missing since the previous state of the same machine.
     is_state_whole: bool,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Drawing<'a> {
         self.lists.owner_lane(self.builder, owner)
     }
 
-    /// The lane under which the states and levels of an owner stand.
+    /// The lane of an owner's states; processes without an id use the owner of the event.
     fn lane_of_states(&mut self, owner: Owner, at: &At) -> u32 {
         self.lane(if owner == Owner::Process(None) { at.owner() } else { owner })
     }
@@ -155,13 +155,13 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// A thread that an event names, and the lane of its spans and states.
+    /// Returns a thread that is named by an event, and its identity.
     fn named(&mut self, tid: u32) -> (u32, Writer) {
         let writer = Writer { pid: self.threads.pid(tid), tid };
         (self.lists.thread_told(self.builder, Some(writer), self.threads), writer)
     }
 
-    /// What a processor did, and on which lane; `None` of one that was idle.
+    /// Interval in which a thread occupied a CPU, and its lane; `None` if the CPU was idle.
     fn cpu_row(&mut self, of: &CpuInterval<Seen>) -> Option<(u32, Interval)> {
         let lane = self.lists.cpu_lane(self.builder, of.cpu);
         let (thread, _) = self.named(of.tid?);
@@ -177,11 +177,11 @@ impl<'a> Drawing<'a> {
         Some((lane, interval))
     }
 
-    /// What a thread did, and on which lane.
+    /// Interval of a thread state, and its lane.
     fn thread_row(&mut self, of: &ThreadStateInterval<Seen>) -> (u32, Interval) {
         let (thread, writer) = self.named(of.tid);
         let lane = self.lane(Owner::Thread(writer));
-        // How long one lasts that has not ended is not said; that it began, is certain.
+        // The quality of an unfinished interval describes its begin, which is certain.
         let known = if of.state.is_some() { Quality::Exact } else { Quality::Unknown };
         let interval = Interval {
             begin: of.begin.0,
@@ -195,7 +195,7 @@ impl<'a> Drawing<'a> {
         (lane, interval)
     }
 
-    /// Records the wake-up with which a wait for a processor began, for queries of single states.
+    /// Records the wakeup that began a wait for a CPU, for queries of single states.
     fn wake_up(&mut self, of: &ThreadStateInterval<Seen>, lane: u32, waiting: Interval) {
         let Some((waker, _)) = of.woken.filter(|_| of.state == Some(ThreadState::Runnable)) else {
             return;
@@ -228,13 +228,13 @@ impl DerivedSink for Drawing<'_> {
     type Event = Seen;
 
     fn event(&mut self, kinds: &Kinds, at: &At, fact: &Fact) -> Seen {
-        // One that stands for a thread that nobody knows has no lane.
+        // A placeholder for an unknown thread has no lane.
         self.at = Some(At { writer: at.writer.filter(Doubts::is_known), ..*at });
-        // Where switches may be missing, whose it is is a guess.
+        // If context switches may be missing, the thread of the event is only a guess.
         let thread = if at.writer.is_some() { self.thread } else { NOBODY };
         let seen = Seen { point: self.point, thread, opened: None };
         let opened = match *fact {
-            // Whose it is is known now, or only when it ends.
+            // If the thread is unknown now, the lane is chosen at the end of the span.
             Fact::Begin { span, .. } => at.writer.and_then(|writer| {
                 let lane = self.lane(Owner::Thread(writer));
                 let interval = Interval {
@@ -252,7 +252,7 @@ impl DerivedSink for Drawing<'_> {
                 let lane = self.lane_of_states(kinds.owner_of_state(machine, at), at);
                 let name = of.states.get(state as usize).map_or("", String::as_str);
                 let interval = self.state_interval(name, at.time, seen);
-                // As long as nothing is known to be missing.
+                // Exact as long as no loss is known.
                 let known = if self.is_state_whole { Quality::Exact } else { Quality::Unknown };
                 let interval = Interval { quality: quality(known), ..interval };
                 self.builder.begins(lane, RowKind::States, Some(&of.label()), interval)
@@ -310,7 +310,7 @@ impl DerivedSink for Drawing<'_> {
         let Some(machine) = kinds.machines.get(state.machine as usize) else { return };
         let name = machine.states.get(state.state as usize).map_or("", String::as_str);
         let interval = self.state_interval(name, state.since.time, state.event);
-        // How long one lasts that was not left is not said; what is said of it is certain or not.
+        // The quality of an unfinished state describes the state, not its duration.
         let known = match state.quality {
             Quality::Unknown => Quality::Unknown,
             _ => Quality::Exact,
@@ -345,7 +345,8 @@ impl DerivedSink for Drawing<'_> {
 
     fn thread_state(&mut self, _: &Kinds, of: &ThreadStateInterval<Seen>) {
         let (lane, interval) = self.thread_row(of);
-        // There is nothing to see of one without a length, and beside the next it would need another row.
+        // An interval of length zero is invisible, and would need a row besides that of its
+        // successor.
         let is_seen = of.end > of.begin || of.ended_by.is_none();
         if is_seen {
             self.wake_up(of, lane, interval);
@@ -374,7 +375,7 @@ impl DerivedSink for Drawing<'_> {
             (None, Some(ran)) => self.builder.interval(lane, RowKind::Running, None, ran),
             (None, None) => {}
         }
-        // It came, and switches are missing between that and the next.
+        // The thread was switched in, and the switches between it and the next known thread are missing.
         if ran.is_none() && of.end.is_some() {
             let seen = Interval { end: Some(interval.begin), ..interval };
             self.builder.interval(lane, RowKind::Seen, None, seen);

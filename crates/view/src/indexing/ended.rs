@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is only known in the end: what was read, and what is missing.
+//! Parts of the index that are known only after all events were read: recordings, losses and damage.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use lateralis_units::Nanos;
 use super::is_real;
 use super::lists::Lists;
 
-/// Most sentences on why a recording is incomplete that are listed.
+/// Maximum number of listed reasons why a recording is incomplete.
 const FAULTS_MAX: usize = 100;
 
-/// The paths as they were given. Events of several are known together only.
+/// The recordings of a session. The number of events is known only for all recordings together.
 pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
     let events: u64 = meta.classes.iter().map(|class| class.count).sum();
     let losses = recording.source.losses();
@@ -35,12 +35,13 @@ pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
     recording.paths.iter().map(of).collect()
 }
 
-/// Classes of which events were left out, some or all, in order: as `lat stats` and the tables take them.
+/// Event classes that were filtered or disabled completely or partly, in order, as used by `lat
+/// stats` and the tables.
 pub fn left_out(recording: &Recording) -> Vec<String> {
     recording.filtered.union(&recording.disabled).cloned().collect()
 }
 
-/// Losses and damage, in lists and on their lanes.
+/// Adds losses and damage to the lists and to their lanes.
 pub fn missing(
     recording: &Recording,
     damage: &[Damage],
@@ -64,7 +65,7 @@ pub fn missing(
     for loss in recording.source.losses().iter().filter(|loss| is_real(loss)) {
         let lane = lane_of(loss.stream.0);
         let (begin, end) = match loss.cause {
-            // They belong to a thread, which may have lost them at any time before.
+            // These losses belong to a thread, which may have lost the events at any earlier time.
             LossCause::NoRing => ends(Interval { begin: None, ..loss.interval }),
             _ => ends(loss.interval),
         };
@@ -90,7 +91,7 @@ pub fn missing(
             end: damage.interval.end.map(|_| end),
         });
     }
-    // Why the recording is incomplete as a whole belongs to no lane and to no bytes.
+    // Reasons for the incompleteness of the whole recording have no lane and no bytes.
     for reason in recording.source.faults().into_iter().take(FAULTS_MAX) {
         let file = "the whole recording".to_owned();
         meta.damage.push(Missing { file, reason, ..Missing::default() });
@@ -107,8 +108,8 @@ pub fn missing(
     }
 }
 
-/// Where switches contradict each other, for the list of what is wrong with the recording. They damage no
-/// count of events.
+/// Adds contradictions between context switches to the list of problems. They do not affect the
+/// number of events.
 pub fn contradictions(found: &Contradictions, lists: &Lists, origin: i64, meta: &mut Meta) {
     let since = |time: Nanos| u64::try_from(i128::from(time.0) - i128::from(origin)).unwrap_or(0);
     let names: HashMap<u32, &str> =
@@ -126,7 +127,7 @@ pub fn contradictions(found: &Contradictions, lists: &Lists, origin: i64, meta: 
     meta.contradiction_count = found.count();
 }
 
-/// Adds a stretch to disjoint ones that ascend; it is mostly the last.
+/// Merges an interval into disjoint ascending ones; usually it is the last.
 pub fn merge_into(all: &mut Vec<(u64, u64)>, (begin, end): (u64, u64)) {
     let from = all.partition_point(|(_, until)| *until < begin);
     let to = from + all[from..].partition_point(|(since, _)| *since <= end);
@@ -135,7 +136,7 @@ pub fn merge_into(all: &mut Vec<(u64, u64)>, (begin, end): (u64, u64)) {
     all.splice(from..to, [whole]);
 }
 
-/// Disjoint stretches that ascend.
+/// Merges intervals to disjoint ascending ones.
 fn merged(mut all: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     all.sort_unstable();
     let mut merged: Vec<(u64, u64)> = Vec::with_capacity(all.len());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands on which lane of a recording that is being made: round by round, as its packets
-//! come ([`Tail`]), with memory of a given size.
+//! Index of a live recording. It is extended in rounds as packets arrive ([`Tail`]), and its memory
+//! is bounded.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,27 +21,27 @@ use super::streams::Streams;
 use super::{Indexing, derived};
 use crate::flow::ImageSource;
 
-/// Numbers of names that are kept for kinds of spans, which are the first ones.
+/// Numbers of names that are reserved for kinds of spans, which come first.
 const SPAN_NAMES: usize = 256;
-/// Places in the files that are remembered, to read single events again from near them.
+/// Limit of remembered file positions; single events are read again from the nearest one.
 const MARKS_MAX: usize = 4096;
-/// Losses that are listed one by one; of more the last of the same lane and cause grows.
+/// Limit of separately listed losses; beyond it, the last loss of the same lane and cause is extended.
 const LOSSES_MAX: usize = 10_000;
-/// Stretches in which events are missing, for the certainty of spans.
+/// Limit of gaps that are kept to assess the quality of spans.
 const GAPS_MAX: usize = 4096;
-/// Least memory: some pieces of each column of some lanes.
+/// Minimum memory: some chunks of each column of some lanes.
 const MEMORY_MIN: usize = 16 << 20;
-/// Names that are remembered.
+/// Limit of remembered names.
 const NAMES_MAX: usize = 1 << 18;
-/// Events of a round, but for the last.
+/// Maximum number of events of a round, except for the last.
 const ROUND_MAX: u64 = 1 << 20;
-/// Events between two looks at how much memory is taken.
+/// Number of events between two checks of the used memory.
 const LOOK: u64 = 1 << 14;
 
-/// Where in the files what happened behind a moment begins.
+/// Start positions in stream files, by file name: all events after some time are located after them.
 pub type Marks = Arc<BTreeMap<String, u64>>;
 
-/// See the module's description.
+/// Indexer of a live recording; see the module's description.
 pub struct Grow {
     path: PathBuf,
     tail: Tail,
@@ -49,7 +49,7 @@ pub struct Grow {
     facts: Facts,
     indexing: Option<Indexing<Growing>>,
     streams: Streams,
-    /// Classes that were known when plans were made last.
+    /// Number of event classes when decode plans were built last.
     classes: usize,
     format: String,
     gaps: Vec<lateralis_model::Loss>,
@@ -57,16 +57,16 @@ pub struct Grow {
     fresh_losses: Vec<Lost>,
     damage: Vec<Missing>,
     marks: Vec<(i64, Marks)>,
-    /// By stream class and class: whether its events tell names, and what they told.
+    /// By stream class and class: whether its events contain names of processes or threads.
     tells: Vec<Vec<bool>>,
     names: Names,
     images: Option<ImageSource>,
 }
 
-/// Classes whose events tell names of processes and threads, as [`Recording::learn_names`] has it.
+/// Classes whose events contain names of processes and threads, as in [`Recording::learn_names`].
 const TELLING: [&str; 2] = ["lateralis:PROCESS", "lateralis:THREAD_NAME"];
 
-/// Notes a name that an event tells.
+/// Stores the name that an event contains.
 fn tell(event: &Event<'_>, names: &mut Names) {
     let payload = || event.payload();
     let number = |name| u32::try_from(payload()?.get(name)?.as_u64()?).ok();
@@ -82,37 +82,37 @@ fn tell(event: &Event<'_>, names: &mut Names) {
     }
 }
 
-/// What came of a round.
+/// Result of a round.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Round {
-    /// Events that came.
+    /// Number of new events.
     pub events: u64,
-    /// Whether anything else is to be told: losses, damage.
+    /// Whether there are new losses or damage.
     pub is_news: bool,
 }
 
-/// What all is at a moment.
+/// Snapshot of a live index.
 pub struct Now {
-    /// What stands where.
+    /// The index.
     pub lanes: Lanes,
-    /// Changes whenever lists have more.
+    /// Changes whenever entries are added to the lists.
     pub lists: u64,
-    /// Events that were forgotten.
+    /// Number of evicted events.
     pub forgotten: u64,
-    /// Events that came after others of a later time.
+    /// Number of events that arrived out of order, after events with a later time.
     pub late: u64,
-    /// Losses since this was asked last.
+    /// Losses since the previous snapshot.
     pub losses: Vec<Lost>,
-    /// Where in the files what happened behind some moments begins, by time.
+    /// File positions by time: all events after the time are located after the positions.
     pub marks: Vec<(i64, Marks)>,
-    /// Up to where in the files all was read.
+    /// File positions up to which everything was read.
     pub shown: Shown,
-    /// The clock that times are by.
+    /// Clock of the times.
     pub clock: Option<Clock>,
 }
 
 impl Grow {
-    /// Of a recording of `lat record`, with so many bytes for columns.
+    /// Creates an indexer of a recording of `lat record`, with `memory_bytes` for columns.
     #[must_use]
     pub fn new(path: &Path, memory_bytes: usize) -> Self {
         Self {
@@ -135,39 +135,39 @@ impl Grow {
         }
     }
 
-    /// With stacks of samples: before the first round.
+    /// Adds call stacks of samples. Must be called before the first round.
     #[must_use]
     pub fn with_images(self, images: ImageSource) -> Self {
         Self { images: Some(images), ..self }
     }
 
-    /// How far the recording has been read.
+    /// Reading position in the recording.
     pub fn tail(&mut self) -> &mut Tail {
         &mut self.tail
     }
 
-    /// Bytes of columns.
+    /// Bytes of the columns.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.indexing.as_ref().map_or(0, |indexing| indexing.builder.bytes())
     }
 
-    /// Of each stream file the byte in front of which nothing is needed any more.
+    /// Offsets in stream files before which no byte is needed any more.
     #[must_use]
     pub fn needless(&self) -> Option<Marks> {
         self.marks.first().map(|(_, marks)| Arc::clone(marks))
     }
 
-    /// Takes what has come, up to a moment or all: [`Tail::open`] has opened it.
+    /// Indexes new events up to a time, or all; `recording` was opened by [`Tail::open`].
     ///
-    /// Cost: some 300 ns an event.
+    /// Cost: some 300 ns per event.
     pub fn round(&mut self, recording: &Recording, until: Option<Nanos>) -> Round {
         self.learn(recording);
         let lost = self.streams.round(&recording.source, &recording.streams);
         let stable: Vec<StreamIndex> = self.streams.of(&recording.streams);
         let mut origin = None;
         if self.indexing.is_none() {
-            // The first event that is shown tells when the session begins.
+            // The session begins with the first shown event.
             let mut events = recording.source.events();
             let mut first = None;
             while let Some(event) = events.next_event() {
@@ -176,7 +176,7 @@ impl Grow {
                     break;
                 }
             }
-            // Another may come before one that has not been waited for.
+            // A stream that was not waited for may still deliver an earlier event.
             let is_due = |time: &Nanos| until.is_none_or(|until| *time <= until);
             origin = first.filter(is_due).map(|time| time.0);
         }
@@ -225,7 +225,7 @@ impl Grow {
             if count % LOOK == 0 {
                 bound(indexing, facts, memory);
             }
-            // What has been there for long comes piece by piece, each shown; the last is all.
+            // A long backlog is read and shown in several rounds; the final round reads everything.
             if until.is_some() && count >= ROUND_MAX {
                 return ControlFlow::Break(());
             }
@@ -261,7 +261,7 @@ impl Grow {
         }
         self.facts.set_streams(&recording.streams);
         if let Some(indexing) = &mut self.indexing {
-            // What the report says of a process is what the recorder saw last.
+            // The report contains the name of a process that the recorder saw last.
             let mut names = recording.names.clone();
             for (pid, name) in &self.names.processes {
                 names.processes.entry(*pid).or_insert_with(|| name.clone());
@@ -273,7 +273,7 @@ impl Grow {
         }
     }
 
-    /// Remembers where the files are by now.
+    /// Remembers the current file positions.
     fn mark(&mut self) {
         let Some(indexing) = &self.indexing else { return };
         let growing = &indexing.builder;
@@ -283,7 +283,7 @@ impl Grow {
             self.marks.push((time, Arc::new(self.tail.marks())));
         }
         let begin = absolute(growing.begin());
-        // The last one in front of what is remembered stays.
+        // The last mark before the first remembered event stays.
         let old = self.marks.partition_point(|(time, _)| *time < begin).saturating_sub(1);
         self.marks.drain(..old);
         if self.marks.len() > MARKS_MAX {
@@ -295,7 +295,7 @@ impl Grow {
         }
     }
 
-    /// What all is now; `None` as long as nothing has come.
+    /// Returns the current snapshot; `None` until the first event arrived.
     pub fn now(&mut self) -> Option<Now> {
         let indexing = self.indexing.as_ref()?;
         let mut meta = indexing.lists.meta(&self.facts, &indexing.counts);
@@ -332,16 +332,16 @@ impl Grow {
     }
 }
 
-/// Forgets the oldest where there is more than there shall be: little at a time, so that nobody waits
-/// for memory, and room on disk, that is given back.
+/// Evicts the oldest items while there are too many: few at a time, so that no request waits long
+/// while memory and disk space are released.
 fn bound(indexing: &mut Indexing<Growing>, facts: &Facts, memory_bytes: usize) {
-    /// Of a gigabyte some eight megabytes, a millisecond's work.
+    /// 1/128 of a gigabyte is some eight megabytes, which takes a millisecond to evict.
     const PARTS: u64 = 128;
     let mut parts = 1;
     while indexing.builder.bytes() > memory_bytes && parts < PARTS {
         let time = indexing.builder.time_behind(parts, PARTS);
         indexing.builder.forget(time);
-        // Where that is not enough, what takes the memory stands elsewhere in time.
+        // The step is doubled if this is not enough, because most memory is used at another time.
         parts *= 2;
         derived::bound(&mut indexing.deriver, facts.kinds(), &mut indexing.builder);
     }
@@ -361,7 +361,7 @@ fn missing(damage: &Damage, origin: i64) -> Missing {
 }
 
 impl Indexing<Growing> {
-    /// Notes a loss on its lane and in the list.
+    /// Adds a loss to its lanes and to the list.
     fn lose(
         &mut self,
         loss: &lateralis_model::Loss,
@@ -375,7 +375,7 @@ impl Indexing<Growing> {
         let of_stream = self.lane_of_stream.get(loss.stream.0 as usize).copied().flatten();
         let lane = of_stream.or(of_cpu);
         let interval = match loss.cause {
-            // They belong to a thread, which may have lost them at any time before.
+            // These losses belong to a thread, which may have lost the events at any earlier time.
             LossCause::NoRing => Interval { begin: None, ..loss.interval },
             _ => loss.interval,
         };
@@ -386,7 +386,7 @@ impl Indexing<Growing> {
         let last = all.iter_mut().rev().find(|one| one.lane == lane && one.cause == lost.cause);
         let is_full = fresh.len() >= LOSSES_MAX;
         match last {
-            // Those that follow each other are one stretch.
+            // Adjacent losses are merged.
             Some(last) if last.end >= begin || all_are_too_many(last, begin, is_full) => {
                 last.begin = last.begin.min(begin);
                 last.end = last.end.max(end);
@@ -409,9 +409,9 @@ impl Indexing<Growing> {
     }
 }
 
-/// Whether a loss is put to the one before it though they do not touch.
+/// Whether a loss is merged with the previous one although they do not touch.
 fn all_are_too_many(last: &Lost, begin: u64, is_full: bool) -> bool {
-    /// Losses nearer to each other than this are listed as one.
+    /// Losses that are closer to each other than this are listed as one.
     const NEAR_NANOS: u64 = 100_000_000;
     is_full || begin.saturating_sub(last.end) < NEAR_NANOS
 }

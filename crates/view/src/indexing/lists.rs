@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Classes, threads, applications and lanes, numbered as they come.
+//! Classes, threads, applications and lanes, numbered in the order of their appearance.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,31 +18,31 @@ use crate::packets;
 /// The name of a counter of instructions.
 const FLOW_COUNTER: &str = "instructions per µs";
 
-/// Lists that grow. What has a number keeps it.
+/// Growing lists. An entry keeps its number.
 pub struct Lists {
     pub(super) known: Names,
     /// Names of streams.
     streams: Vec<String>,
     classes: Vec<Class>,
     ids: HashMap<String, u16, RandomState>,
-    /// By stream class and class; `None` of what is not shown.
+    /// By stream class and class; `None` if the class is not shown.
     class_ids: Vec<Vec<Option<u16>>>,
     pub(super) threads: Vec<Thread>,
     pub(super) thread_ids: HashMap<Writer, u32, RandomState>,
     pub(super) last_thread: Option<(Writer, u32)>,
-    /// Threads of whose process nobody has told yet: each is taken for the first of one.
+    /// Threads whose process is not known yet; each is assumed to be the first thread of a process.
     pub(super) guessed: HashMap<u32, u32, RandomState>,
     pub(super) applications: Vec<Application>,
     pub(super) application_ids: HashMap<u32, u32, RandomState>,
     /// Threads of each application.
     pub(super) members: Vec<u32>,
-    /// Applications that turned out to be others.
+    /// Applications that turned out to be the same as another, with that other one.
     pub(super) merged: BTreeMap<u32, u32>,
     cpu_lanes: HashMap<u32, u32, RandomState>,
     packets_lanes: HashMap<String, u32, RandomState>,
     pub(super) owner_lanes: HashMap<Owner, u32, RandomState>,
     pub(super) process_lanes: HashMap<u32, u32, RandomState>,
-    /// Lane of all that have none of their own, for there are too many.
+    /// Lane shared by everything beyond the limit of lanes.
     pub(super) others_lane: Option<u32>,
     counters: Vec<Counter>,
     counter_ids: HashMap<(u32, Owner), u32, RandomState>,
@@ -50,14 +50,14 @@ pub struct Lists {
     levels_left_out: u64,
     pub names: Vec<String>,
     name_ids: HashMap<String, u32, RandomState>,
-    /// What schemas promise of each kind of span.
+    /// Budgets in schemas by kind of span.
     budgets: Vec<Vec<Budget>>,
-    /// Changes whenever anything is added.
+    /// Changes whenever an entry is added or a name changes.
     pub(super) version: u64,
 }
 
 impl Lists {
-    /// With numbers of names for so many kinds of spans at least, whose names are the first.
+    /// `span_names`: minimum number of names that are reserved for kinds of spans, which come first.
     pub fn new(recording: &Recording, facts: &Facts, span_names: usize) -> Self {
         let mut lists = Self {
             known: Names::default(),
@@ -90,7 +90,7 @@ impl Lists {
         lists
     }
 
-    /// The same trace knows more by now.
+    /// Adds new classes and names of the same trace.
     pub fn learn(&mut self, recording: &Recording, facts: &Facts) {
         self.known.clone_from(&recording.names);
         self.streams = recording.streams.iter().map(|stream| stream.name.clone()).collect();
@@ -103,7 +103,7 @@ impl Lists {
                     if class.name == WRITER {
                         return None;
                     }
-                    // Classes that are told in two ways, as by two versions of a schema, are one.
+                    // Classes with several descriptions, as in two versions of a schema, are one class.
                     let next = u16::try_from(self.ids.len()).ok().filter(|id| *id < u16::MAX)?;
                     let id = *self.ids.entry(class.name.clone()).or_insert(next);
                     if id == next {
@@ -115,7 +115,7 @@ impl Lists {
             })
             .collect();
         self.version += (self.classes.len() - before) as u64;
-        // Kinds of spans are the first names, in their order.
+        // Names begin with the kinds of spans, in their order.
         let spans = &facts.kinds().spans;
         if self.names.len() < spans.len() && self.name_ids.is_empty() {
             self.names.resize(spans.len(), String::new());
@@ -129,22 +129,22 @@ impl Lists {
         self.budgets = spans.iter().map(|kind| budgets(recording, &kind.name)).collect();
     }
 
-    /// Names that are known by now besides those that events tell.
+    /// Sets names that are known from other sources than events.
     pub fn set_known(&mut self, names: Names) {
         self.known = names;
     }
 
-    /// Names of streams, where they keep their numbers otherwise than in one opening.
+    /// Sets names of streams, if their numbers differ from those in the opened recording.
     pub fn set_streams(&mut self, names: Vec<String>) {
         self.streams = names;
     }
 
-    /// Changes whenever there is more, or a name has become known.
+    /// Changes whenever an entry is added or a name becomes known.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The class of an event, if it is one that is shown.
+    /// The class of an event; `None` if it is not shown.
     pub fn class(&self, event: &Event<'_>) -> Option<u16> {
         let of = self.class_ids.get(event.stream_class_index as usize)?;
         of.get(event.class_index as usize).copied().flatten()
@@ -153,7 +153,7 @@ impl Lists {
     pub fn count(&mut self, class: u16, thread: u32, time: i64) {
         if let Some(class) = self.classes.get_mut(class as usize) {
             class.count += 1;
-            // Absolute until all is known; see `meta`.
+            // Absolute while indexing; converted by the callers of `meta`.
             let time = time as u64;
             class.first = Some(class.first.map_or(time, |first| least(first, time)));
             class.last = Some(class.last.map_or(time, |last| most(last, time)));
@@ -186,12 +186,12 @@ impl Lists {
         })
     }
 
-    /// The lane of a processor, if it has one by now.
+    /// The lane of a CPU, if it exists already.
     pub fn known_cpu_lane(&self, cpu: u32) -> Option<u32> {
         self.cpu_lanes.get(&cpu).copied()
     }
 
-    /// The lane of packets of that name, unless there are too many.
+    /// The lane of packets with this name; `None` if there are too many.
     pub fn packets_lane(&mut self, builder: &mut dyn Gathers, name: String) -> Option<u32> {
         if let Some(lane) = self.packets_lanes.get(&name) {
             return Some(*lane);
@@ -206,7 +206,7 @@ impl Lists {
         Some(lane)
     }
 
-    /// The lane of whatever events, spans and states are of.
+    /// The lane of the owner of events, spans and states.
     pub fn owner_lane(&mut self, builder: &mut dyn Gathers, owner: Owner) -> u32 {
         let writer = match owner {
             Owner::Cpu(cpu) => return self.cpu_lane(builder, cpu),
@@ -257,7 +257,7 @@ impl Lists {
         lane
     }
 
-    /// The counter of an owner, on a lane of its own below that of the owner.
+    /// The counter of an owner, on a separate lane below that of `below`; `None` if there are too many.
     pub fn counter(
         &mut self,
         builder: &mut dyn Gathers,
@@ -282,7 +282,7 @@ impl Lists {
         Some(id)
     }
 
-    /// Values of counters without a lane, as a sentence; `None` if there are none.
+    /// Describes the values of counters without a lane; `None` if there are none.
     pub fn left_out_levels(&self) -> Option<String> {
         let count = self.levels_left_out;
         (count > 0).then(|| {
@@ -290,7 +290,7 @@ impl Lists {
         })
     }
 
-    /// The counter of instructions of the thread of a lane, on a lane of its own below that.
+    /// Adds the instruction counter of a thread, on a separate lane below the thread's lane.
     pub fn flow_counter(&mut self, builder: &mut dyn Gathers, parent: u32) -> u32 {
         let (kind, name) = (LaneKind::Counter, FLOW_COUNTER.to_owned());
         let parent = Some(parent);
@@ -300,7 +300,7 @@ impl Lists {
         self.counters.len() as u32 - 1
     }
 
-    /// The number of the name of a state.
+    /// The number of a state's name.
     pub fn name(&mut self, name: &str) -> u32 {
         if let Some(id) = self.name_ids.get(name) {
             return *id;
@@ -312,8 +312,8 @@ impl Lists {
         id
     }
 
-    /// Names by all that is known by now; of a session that grows they are asked again and again, so that it
-    /// has those in the end that it has when it is opened then.
+    /// Updates all names from what is known now. A live session calls this repeatedly, so that its
+    /// final names equal those of the finished recording when it is opened.
     pub fn name_all(&mut self, facts: &Facts, builder: &mut dyn Gathers) {
         let mut changed = false;
         let mut name = |own: &mut String, next: String| {
@@ -323,7 +323,7 @@ impl Lists {
         let told = |tid: u32| facts.threads().get(tid).and_then(|thread| thread.name.clone());
         for application in &mut self.applications {
             let Some(pid) = application.pid else { continue };
-            // The first thread of a process carries its number.
+            // The first thread of a process has the number of the process.
             let known = self.known.processes.get(&pid).cloned().or_else(|| told(pid));
             name(&mut application.name, known.unwrap_or_else(|| format!("process {pid}")));
         }
@@ -354,7 +354,7 @@ impl Lists {
         self.version += u64::from(changed);
     }
 
-    /// Lists as an index has them; times of classes are still those of the trace.
+    /// Returns the lists for the index; times of classes are still absolute.
     pub fn meta(&self, facts: &Facts, counts: &Counts) -> Meta {
         let kinds = facts.kinds();
         let spans = kinds.spans.iter().zip(0..).map(|(kind, index)| SpanKind {
@@ -381,14 +381,14 @@ impl Lists {
     }
 }
 
-/// Lanes of processors, processes and threads, about; a trace may have a million threads.
+/// Limit of lanes of CPUs, processes and threads (approximate); a trace may have a million threads.
 const LANES_MAX: u32 = 1 << 16;
-/// Counters with a lane: a counter with a key may have millions.
+/// Limit of counters with a lane; a counter with a key may have millions of instances.
 pub(super) const COUNTERS_MAX: usize = 1 << 16;
-/// Name of the lane of those that have no lane of their own.
+/// Name of the shared lane.
 const OTHERS: &str = "CPUs, processes and threads beyond 65536 lanes";
 
-/// Adds a lane; of too many, the others share one.
+/// Adds a lane; beyond the limit, returns the shared lane.
 fn new_lane(others: &mut Option<u32>, builder: &mut dyn Gathers, lane: Lane) -> u32 {
     if builder.lane_count() < LANES_MAX {
         return builder.lane(lane);
@@ -398,7 +398,7 @@ fn new_lane(others: &mut Option<u32>, builder: &mut dyn Gathers, lane: Lane) -> 
     *others.get_or_insert_with(|| builder.lane(Lane { kind, name, ..Lane::default() }))
 }
 
-/// What schemas promise of a span.
+/// Budgets of a kind of span in schemas.
 fn budgets(recording: &Recording, span: &str) -> Vec<Budget> {
     let hertz = recording.source.trace().clocks.first().map(|clock| clock.frequency());
     let schemas = recording.meanings.schemas().iter();
@@ -417,7 +417,7 @@ fn budgets(recording: &Recording, span: &str) -> Vec<Budget> {
     .collect()
 }
 
-/// Of two times in two's complement.
+/// Minimum of two times in two's complement.
 fn least(a: u64, b: u64) -> u64 {
     (a as i64).min(b as i64) as u64
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From the events of a recording to what stands on which lane.
+//! Builds the timeline index from the events of a recording.
 //!
 //! ```text
 //! events in the order of time ─ Facts ─┬─ points of lanes
-//!                                      ├─ spans, states, who ran ─► intervals
-//!                                      └─ messages, levels
+//!                                      ├─ spans, states, CPU occupancy ─► intervals
+//!                                      └─ flows, counters
 //! ```
 
 mod derived;
@@ -36,18 +36,19 @@ use stacks::SampledStacks;
 use crate::flow::ImageSource;
 use crate::packets;
 
-/// The record that names the writer of what follows: every event says its writer already.
+/// The record that names the writer of the following events; each decoded event contains its writer
+/// already.
 const WRITER: &str = "lateralis:WRITER";
 
-/// Told now and then how many events have been read, and which share of the time that is.
+/// Called from time to time with the number of events read, and the fraction of the recording's duration.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, f64);
 
-/// Events between two words about progress.
+/// Number of events between two calls of [`Progress`].
 const ROUND: u64 = 1 << 17;
 
 /// Writes the index of a recording whose names are known ([`Recording::learn_names`]).
 ///
-/// Cost: a pass over all events, some 200 ns each. Memory: see [`Builder`].
+/// Cost: one pass over all events, some 200 ns each. Memory: see [`Builder`].
 ///
 /// # Errors
 /// Those of `out`.
@@ -81,7 +82,7 @@ pub fn index(
     indexing.finish((recording, flow), &facts, &damage, identity, out)
 }
 
-/// How far a time is from the begin to the end.
+/// Position of a time between begin and end of the recording, from 0 to 1.
 fn share(recording: &Recording, time: i64) -> f64 {
     let Interval { begin: Some(begin), end: Some(end) } = recording.source.interval() else {
         return 0.0;
@@ -90,18 +91,18 @@ fn share(recording: &Recording, time: i64) -> f64 {
     (passed as f64 / all.max(1) as f64).clamp(0.0, 1.0)
 }
 
-/// What is known so far.
+/// Index under construction.
 struct Indexing<B: Gathers> {
     builder: B,
     lists: Lists,
     deriver: Deriver<Seen>,
     counts: Counts,
     ran: Ran,
-    /// Whether the trace tells of switches, so that nobody needs to guess who runs.
+    /// Whether the trace contains context switches; otherwise CPU occupancy is estimated from events.
     has_switches: bool,
-    /// Of each stream the lane of its events, by those seen.
+    /// The lane of each stream's events, from its first event.
     lane_of_stream: Vec<Option<u32>>,
-    /// Where the files of programs can be read.
+    /// Present if executable files can be read.
     stacks: Option<SampledStacks>,
 }
 
@@ -149,7 +150,8 @@ impl<B: Gathers> Indexing<B> {
             self.lane_of_stream.resize(at.stream.0 as usize + 1, None);
             self.lane_of_stream[at.stream.0 as usize] = Some(lane);
         }
-        // What is not shown says who writes, at the begin of a packet as well: nobody need have run then.
+        // Writer records are not shown. They also occur at the start of a packet, where the writer
+        // need not have run.
         let Some(class) = class else { return };
         let time = at.time.0;
         if let Some(cpu) = at.cpu.filter(|_| !self.has_switches) {
@@ -189,7 +191,7 @@ impl<B: Gathers> Indexing<B> {
 }
 
 impl Indexing<Builder> {
-    /// Lanes of threads whose instructions were recorded.
+    /// Adds lanes of threads whose instructions were recorded.
     fn flows(&mut self, flow: &Timeline<'_>) -> Vec<FlowLane> {
         let mut all = Vec::new();
         for line in 0..flow.count() {
@@ -229,7 +231,7 @@ impl Indexing<Builder> {
             stacks.end(&mut self.builder);
         }
         let flows = flow.map_or_else(Vec::new, |flow| self.flows(flow));
-        // The session begins with its first event: what was lost before that is lost at its begin.
+        // The session begins with its first event; earlier losses are shown at this begin.
         let (origin, last) = self.builder.extent().unwrap_or((0, 0));
         let Self { mut builder, mut lists, counts, lane_of_stream, .. } = self;
         builder.rename_who_ran(lists.settle());
@@ -237,7 +239,7 @@ impl Indexing<Builder> {
         let mut meta = lists.meta(facts, &counts);
         meta.origin = origin;
         meta.flows = flows;
-        // The nanosecond of the last event belongs to the session.
+        // The session includes the nanosecond of the last event.
         meta.end = u64::try_from(i128::from(last) - i128::from(origin) + 1).unwrap_or(1);
         meta.recordings = ended::recordings(recording, &meta);
         ended::contradictions(counts.contradictions(), &lists, origin, &mut meta);
@@ -251,10 +253,10 @@ impl Indexing<Builder> {
     }
 }
 
-/// Whether a loss is one at all: some formats tell of none.
+/// Whether a loss is real: some formats report losses of zero events.
 fn is_real(loss: &lateralis_model::Loss) -> bool {
     loss.count != Some(0) || loss.cause == LossCause::Packets
 }
 
-/// The first of threads and applications: that of events of which nobody knows any.
+/// Number of the first thread and the first application, which are used for events without a known one.
 const NOBODY: u32 = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who was seen on each CPU by its events, where no switches are recorded.
+//! CPU occupancy estimated from events, for recordings without context switches.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use lateralis_lanes::{Gathers, Interval, Opened, RowKind};
 /// Thread and application.
 type Who = (u32, u32);
 
-/// Who was seen last on each processor.
+/// The thread that was seen last on each CPU.
 #[derive(Default)]
 pub struct Ran {
     on: BTreeMap<u32, On>,
@@ -19,22 +19,22 @@ struct On {
     who: Option<Who>,
     since: i64,
     last: i64,
-    /// Whether it is there until somebody else is said to come.
+    /// Whether the thread is known to run until another is switched in.
     stays: bool,
-    /// Where it is told already, while it goes on.
+    /// Its interval, if the index already shows it.
     opened: Option<Opened>,
 }
 
 impl Ran {
-    /// From now on it is known who has a processor.
+    /// Ends the estimate for a CPU, because context switches are known from now on.
     pub fn is_known(&mut self, builder: &mut dyn Gathers, cpu: u32) {
         if let Some(before) = self.on.remove(&cpu) {
             before.ran(builder, Some(before.last));
         }
     }
 
-    /// An event of a thread on a processor, whose switches nobody tells; `is_switch` if it says
-    /// that the thread is there from now on.
+    /// Processes an event of a thread on a CPU without recorded context switches. `is_switch` marks
+    /// events which say that the thread runs from now on.
     pub fn seen(
         &mut self,
         builder: &mut dyn Gathers,
@@ -49,7 +49,7 @@ impl Ran {
         {
             on.last = on.last.max(time);
             if is_switch && !on.stays {
-                // Only from now on is it known to run.
+                // The thread is known to run only from this event on.
                 on.ran(builder, Some(on.last));
                 (on.stays, on.since, on.opened) = (true, time, None);
                 on.begins(builder, None);
@@ -70,7 +70,7 @@ impl Ran {
         self.on.insert(cpu, on);
     }
 
-    /// Nothing more comes. How long who came last stayed is unknown.
+    /// Ends all intervals. The end of a thread that runs until the next switch stays unknown.
     pub fn end(&mut self, builder: &mut dyn Gathers) {
         for (_, on) in std::mem::take(&mut self.on) {
             match on.opened {
@@ -83,7 +83,7 @@ impl Ran {
 }
 
 impl On {
-    /// Only who stays until another comes is known to run.
+    /// A thread is known to run only if it stays until another is switched in.
     fn kind(&self) -> RowKind {
         if self.stays { RowKind::Running } else { RowKind::Seen }
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks of samples on the lane of the thread: a mark for each sample, and below it the functions that were
-//! found, one below the other.
+//! Call stacks of samples on the lane of the thread: a mark for each sample, and below it the
+//! functions on the stack, outermost first.
 //!
-//! A sample says where the thread was at one moment. Until the next one it stands for that time, but not for
-//! longer than samples are apart while the thread runs: in between it slept.
+//! A sample shows the position of the thread at one point in time. It is drawn until the next
+//! sample, but for no longer than the usual distance of samples of a running thread: in longer
+//! intervals, the thread slept.
 
 use std::collections::HashMap;
 
@@ -17,23 +18,23 @@ use lateralis_store::stacks::{Sample, Samples};
 use super::lists::Lists;
 use crate::flow::ImageSource;
 
-/// Events whose periods are nanoseconds, as perf and as recordings of ours call them [perf_event.h,
-/// PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK].
+/// Events whose periods are nanoseconds, with the names of perf and of our recordings
+/// [perf_event.h, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK].
 const OF_TIME: [&str; 4] = ["cpu-clock", "task-clock", "cpu_clock", "task_clock"];
-/// How far apart samples are of which too few are known: as at 100 Hz, which is the slowest that is usual.
+/// Assumed distance of samples while too few are known: 100 Hz, the slowest usual rate.
 const STEP_NANOS: i64 = 10_000_000;
-/// Distances of which the middle one is how far samples are apart.
+/// Number of recent distances whose median is the distance of samples.
 const STEPS: usize = 9;
-/// Samples that are further apart than this many times as far as usual do not belong together.
+/// Samples are separate if their distance is more than this multiple of the usual distance.
 const APART: i64 = 2;
-/// Frames that are drawn.
+/// Maximum number of drawn frames.
 const FRAMES_MAX: usize = 256;
 
-/// Draws samples.
+/// Adds samples to the index.
 pub struct SampledStacks {
     samples: Samples<'static>,
     tracks: HashMap<(u32, u32), Track, RandomState>,
-    /// Names of functions, by their numbers.
+    /// Names of functions, by function number.
     names: HashMap<u32, u32, RandomState>,
 }
 
@@ -42,7 +43,7 @@ struct Track {
     event: String,
     lane: u32,
     last: i64,
-    /// Distances that were seen last.
+    /// The most recent distances.
     steps: Vec<i64>,
     next_step: usize,
     frames: Vec<Open>,
@@ -56,27 +57,27 @@ struct Open {
 }
 
 impl SampledStacks {
-    /// Of a trace with these classes of events.
+    /// Creates the sampler for a trace with these event classes.
     pub fn new(images: &ImageSource, trace: &Trace) -> Self {
         let samples = Samples::new(images.open(), trace);
         Self { samples, tracks: HashMap::default(), names: HashMap::default() }
     }
 
-    /// The trace has more classes of events by now.
+    /// Adds new event classes of the trace.
     pub fn learn(&mut self, trace: &Trace) {
         self.samples.learn(trace);
     }
 
-    /// The stack that an event says.
+    /// Reads the stack in an event.
     pub fn read(&mut self, event: &Event<'_>) -> Option<Sample> {
         if self.samples.see(event) || !self.samples.is_sample(event) {
             return None;
         }
-        // Samples of no thread are those of a processor that is idle.
+        // Samples of thread 0 are those of an idle CPU.
         self.samples.read(event).filter(|sample| sample.tid != 0)
     }
 
-    /// Draws a sample: `point` is its event, of a class with this number.
+    /// Adds a sample to the index; `point` is the place of its event.
     pub fn draw(
         &mut self,
         (lists, builder): (&mut Lists, &mut dyn Gathers),
@@ -102,7 +103,8 @@ impl SampledStacks {
         };
         let passed = time.saturating_sub(track.last).max(0);
         let goes_on = passed <= step.saturating_mul(APART);
-        // Where the thread was until now: at the sample before, if it ran on.
+        // End of the previous frames: now if the thread kept running, otherwise one step after the
+        // previous sample.
         let until = if goes_on { time } else { track.last.saturating_add(step) };
         let frames = &sample.frames[..sample.frames.len().min(FRAMES_MAX)];
         let stays = |(open, frame): &(&Open, &Frame)| goes_on && open.function == frame.function;
@@ -132,7 +134,7 @@ impl SampledStacks {
         track.last = time;
     }
 
-    /// No more samples come.
+    /// Closes all frames.
     pub fn end(&mut self, builder: &mut dyn Gathers) {
         let mut all: Vec<_> = std::mem::take(&mut self.tracks).into_iter().collect();
         all.sort_by_key(|(key, _)| *key);
@@ -144,7 +146,7 @@ impl SampledStacks {
 }
 
 impl Track {
-    /// How far samples are apart.
+    /// Usual distance of samples.
     fn step(&self) -> i64 {
         let mut sorted = self.steps.clone();
         sorted.sort_unstable();
@@ -162,9 +164,9 @@ impl Track {
         self.next_step = (self.next_step + 1) % STEPS;
     }
 
-    /// Of the functions on the stack only so many are there from a moment on.
+    /// Closes all but the outermost `depth` functions of the stack.
     fn close(&mut self, builder: &mut dyn Gathers, depth: usize, until: i64) {
-        // Who called first: of those that begin and end together, it is above.
+        // Callers first: of intervals with equal ends, the caller is drawn above.
         for Open { interval, opened, .. } in self.frames.drain(depth..) {
             let whole = Interval { end: Some(until.max(interval.begin)), ..interval };
             match opened {

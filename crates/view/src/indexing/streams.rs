@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Streams of a recording that grows. Each round counts those that have something new; here a
-//! stream keeps its number, and what it has lost becomes known once.
+//! Streams of a live recording. Each round numbers only streams with new data; here a stream keeps
+//! its number, and each of its losses is reported once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use lateralis_model::{Interval, Loss, LossCause, Source, StreamIndex, StreamSummary};
 use lateralis_units::Nanos;
 
-/// See the module's description.
+/// Streams with permanent numbers; see the module's description.
 #[derive(Default)]
 pub struct Streams {
     ids: HashMap<String, u32>,
@@ -19,22 +19,22 @@ pub struct Streams {
 struct Stream {
     name: String,
     cpu: Option<u32>,
-    /// By cause, all that were told.
+    /// Number of all reported lost events by cause.
     lost: BTreeMap<LossCause, u64>,
-    /// Number of the packet that comes next, where they have numbers.
+    /// Sequence number of the next packet, if packets are numbered.
     next: Option<u64>,
-    /// When the last packet ended.
+    /// End time of the last packet.
     end: Option<Nanos>,
 }
 
 impl Streams {
-    /// The numbers that streams of a round keep.
+    /// Permanent numbers of the streams of a round.
     pub fn of(&self, streams: &[StreamSummary]) -> Vec<StreamIndex> {
         let id = |stream: &StreamSummary| self.ids.get(&stream.name).copied().unwrap_or(0);
         streams.iter().map(|stream| StreamIndex(id(stream))).collect()
     }
 
-    /// By the numbers that streams keep, what is said of those of a round; of others nothing.
+    /// Converts flags of the streams of a round to flags by permanent number; false for other streams.
     pub fn by_kept_number(&self, streams: &[StreamSummary], of_round: &[bool]) -> Vec<bool> {
         let mut all = vec![false; self.all.len()];
         for (id, is) in self.of(streams).into_iter().zip(of_round) {
@@ -45,17 +45,17 @@ impl Streams {
         all
     }
 
-    /// Their names.
+    /// Names of all streams.
     pub fn names(&self) -> Vec<String> {
         self.all.iter().map(|stream| stream.name.clone()).collect()
     }
 
-    /// The processor that all events of a stream happened on.
+    /// The CPU of all events of a stream.
     pub fn cpu(&self, stream: StreamIndex) -> Option<u32> {
         self.all.get(stream.0 as usize)?.cpu
     }
 
-    /// What streams have lost that no round before has told; of streams by the number they keep.
+    /// Returns losses that no earlier round reported; streams have their permanent numbers.
     pub fn round(&mut self, source: &dyn Source, streams: &[StreamSummary]) -> Vec<Loss> {
         for stream in streams {
             let next = self.all.len() as u32;
@@ -72,7 +72,7 @@ impl Streams {
         found
     }
 
-    /// By the counters of packets, which count from the begin of the stream.
+    /// Finds losses by the packets' counters, which count from the start of the stream.
     fn counted(&mut self, source: &dyn Source, ids: &[StreamIndex], found: &mut Vec<Loss>) {
         let mut sums: BTreeMap<(u32, LossCause), u64> = BTreeMap::new();
         for loss in source.losses().iter().filter(|loss| loss.cause != LossCause::Packets) {
@@ -87,7 +87,7 @@ impl Streams {
             let new = sum.saturating_sub(*known);
             if new > 0 {
                 *known = *sum;
-                // What the first packet here says is since the last one that was seen.
+                // The first packet of the round counts losses since the last packet of the previous round.
                 let begin = stream.end.filter(|_| is_first).or(loss.interval.begin);
                 let interval = Interval { begin, ..loss.interval }.ordered();
                 found.push(Loss { stream: *id, cause: loss.cause, count: Some(new), interval });
@@ -95,7 +95,7 @@ impl Streams {
         }
     }
 
-    /// By the numbers of packets.
+    /// Finds losses by gaps in the sequence numbers of packets.
     fn numbered(&mut self, source: &dyn Source, ids: &[StreamIndex], found: &mut Vec<Loss>) {
         let all = &mut self.all;
         let _ = source.packets(&mut |stream, _, packet, interval| {

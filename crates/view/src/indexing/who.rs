@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads and applications: who they are, and who they turn out to be.
+//! Identity of threads and applications, including corrections of guesses.
 
 use lateralis_lanes::{Application, Gathers, Lane, Thread};
 use lateralis_model::Writer;
@@ -9,7 +9,7 @@ use super::NOBODY;
 use super::lists::Lists;
 
 impl Lists {
-    /// The thread of a writer; that of nobody where none is known.
+    /// The thread of a writer; the unknown thread if there is no writer.
     pub fn thread(&mut self, builder: &mut dyn Gathers, writer: Option<Writer>) -> u32 {
         let Some(writer) = writer else { return NOBODY };
         if let Some((last, id)) = self.last_thread
@@ -50,8 +50,8 @@ impl Lists {
         id
     }
 
-    /// The thread of an event, or one that an event tells of: where nobody has told of its process yet
-    /// it is taken for the first of one, which may turn out to be wrong.
+    /// The thread of an event, or one that an event names. If its process is not known yet, it is
+    /// assumed to be the first thread of a process, which may be corrected later.
     pub fn thread_told(
         &mut self,
         builder: &mut dyn Gathers,
@@ -72,7 +72,7 @@ impl Lists {
         self.thread(builder, writer)
     }
 
-    /// A thread that was taken for the first of a process is one of another.
+    /// Corrects the process of a thread that was assumed to be the first one of a process.
     fn belongs(&mut self, builder: &mut dyn Gathers, id: u32, writer: Writer) {
         let Writer { pid, tid } = writer;
         let alone = Writer { pid: tid, tid };
@@ -83,7 +83,7 @@ impl Lists {
         let is_its_own = self.members.get(before as usize) == Some(&1);
         let mut now = before;
         if is_its_own && !self.application_ids.contains_key(&pid) {
-            // Nobody else stands for that process: it keeps its number, and its lane.
+            // No other application represents that process: the application keeps its number and its lane.
             self.application_ids.insert(pid, before);
             if let Some(application) = self.applications.get_mut(before as usize) {
                 application.pid = Some(pid);
@@ -121,7 +121,7 @@ impl Lists {
         }
     }
 
-    /// A lane, unless it is the one that many share.
+    /// A lane, unless it is the shared one.
     fn own_lane_mut<'b>(&self, builder: &'b mut dyn Gathers, lane: u32) -> Option<&'b mut Lane> {
         builder.lane_mut(lane).filter(|_| Some(lane) != self.others_lane)
     }
@@ -130,8 +130,7 @@ impl Lists {
         self.threads.get(thread as usize).map_or(NOBODY, |thread| thread.application)
     }
 
-    /// The number of each application among those that are not others by now, which are all that
-    /// are told from here on.
+    /// Removes merged applications, and returns the new number of each old one.
     pub fn settle(&mut self) -> Vec<u32> {
         let mut numbers: Vec<u32> = Vec::with_capacity(self.applications.len());
         let mut next = 0;
@@ -141,7 +140,7 @@ impl Lists {
             next += u32::from(!is_gone);
         }
         for id in self.merged.keys() {
-            // What it turned out to be may have been another in its turn.
+            // The other application may be merged with yet another one.
             let mut last = *id;
             while let Some(other) = self.merged.get(&last) {
                 last = *other;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `activities`, `script`: spans one by one, of schemas and of scripts.
+//! `activities`, `script`: lists of spans, of schemas and of scripts.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::scripts::{Found as Finds, Progress, Ran, Watch};
 use crate::session::{Session, lock};
 use crate::told;
 
-/// Rows of an answer.
+/// Maximum number of rows in a response.
 const ROWS_MAX: u64 = 1000;
 
-/// The list that was asked for last, and what it is of.
+/// The list of the most recent request, and a description of that request.
 pub type Remembered = Option<(String, Arc<Vec<Found>>)>;
 
-/// Spans in the order that is asked for.
+/// Returns a page of the requested list of spans.
 pub fn activities(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let from = params.count("from", 0)? as usize;
     let count = params.count("count", 100)?.min(ROWS_MAX) as usize;
@@ -48,7 +48,8 @@ fn lanes_of<'a>(session: &'a Session, of: Option<(&Ran, &'a Finds)>) -> &'a Lane
     of.map_or(&session.lanes, |(_, finds)| &finds.lanes)
 }
 
-/// All that are meant, sorted; made once for as long as the page asks for the same.
+/// Returns all requested spans, sorted. The list is reused while the page requests pages of the
+/// same list.
 fn listed(
     session: &Session,
     params: Params<'_>,
@@ -155,7 +156,7 @@ fn row(
     }))
 }
 
-/// Keys of spans: fields of the events that began them.
+/// Adds the keys of spans, which are fields of the events at their begins.
 fn keys(session: &Session, shown: &[Found], rows: &mut [Value]) -> Result<(), Problem> {
     let kinds = &session.lanes.meta().span_kinds;
     let mut points: Vec<PointRef> = Vec::new();
@@ -190,7 +191,7 @@ fn keys(session: &Session, shown: &[Found], rows: &mut [Value]) -> Result<(), Pr
 
 /// Runs a script of the page over all events.
 ///
-/// Errors: what is wrong with it; `watch` was ended.
+/// Errors: if the script is wrong, or `watch` was ended.
 pub fn script(session: &Session, params: Params<'_>, watch: &Watch) -> Result<Value, Problem> {
     let (name, text) = (params.text("name")?, params.text("text")?);
     let replaced = params.get("replaces").filter(|id| !id.is_null());
@@ -202,8 +203,8 @@ pub fn script(session: &Session, params: Params<'_>, watch: &Watch) -> Result<Va
     script_told(session, id)
 }
 
-/// A script of the session over one of its recordings alone: how far it has come, or what it found
-/// there, by the numbers of that recording.
+/// State of a script that runs over one recording of the session only: its progress, or its
+/// results, with the numbers of that recording.
 pub fn script_of(session: &Session, side: u32, params: Params<'_>) -> Result<Value, Problem> {
     if params.get("script").is_none() {
         let advice = "send it without `side`, then ask for it by its number";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lane_activity`: what lanes have in a range of time, for hiding, sorting and summaries.
+//! `lane_activity`: contents of lanes in a time range, for hiding, sorting and summaries.
 
 use lateralis_analysis::ThreadState;
 use lateralis_lanes::{Chosen, Intervals, Left, RowKind};
@@ -14,21 +14,21 @@ use crate::params::Params;
 use crate::rows::{Drawn, drawn_together};
 use crate::session::Session;
 
-/// Maximum number of states examined for one that is not sleep.
+/// Maximum number of states examined to find one that is not sleep.
 const STATES_EXAMINED_MAX: usize = 64;
 
-/// What a lane has in a range.
+/// Contents of a lane in a time range.
 #[derive(Default)]
 struct Activity {
     /// Number of its events, and of intervals that touch the range.
     things: u64,
-    /// When the first thing is, or begins.
+    /// Time of the first event, or begin of the first interval.
     first: Option<i64>,
     /// Nanoseconds in which its thread, or any thread on its CPU, ran.
     busy: Option<u64>,
-    /// Whether it can have run for longer: its state is not known in all of the range.
+    /// Whether its thread can have run for longer, because its state is not known in the whole range.
     is_open: bool,
-    /// Whether each of its rows has anything, by its number.
+    /// Number of each row, and whether the row has any content.
     rows: Vec<(u32, bool)>,
 }
 
@@ -41,13 +41,13 @@ impl Activity {
     }
 }
 
-/// What is asked.
+/// A request.
 struct Asked<'a> {
     session: &'a Session,
     filter: u64,
     chosen: Option<&'a Chosen>,
     range: (i64, i64),
-    /// Numbers of the names of states, where there are any.
+    /// Numbers of the names of states, if they occur.
     running: Option<u32>,
     unknown: Option<u32>,
     sleeping: Option<u32>,
@@ -70,7 +70,7 @@ impl Asked<'_> {
                 }
                 Drawn::Found(script, row) => self.found(script, row),
                 Drawn::Level(counter) => self.level(counter),
-                // Decoded when they are drawn: what is there is not known before.
+                // Calls are decoded when they are drawn: whether there are any is not known before.
                 Drawn::Calls(..) => Some(self.range.0),
             };
             activity.rows.push((number, first.is_some()));
@@ -105,7 +105,7 @@ impl Asked<'_> {
         intervals.first_touching(left, self.range, 1, |_| true)
     }
 
-    /// Whether the state of a thread is not known in all of the range, as far as the session reaches.
+    /// Whether the state of a thread is unknown in a part of the range, within the session.
     fn is_open(&self, row: usize, states: &Intervals) -> bool {
         let meta = self.session.lanes.meta();
         let time = |nanos| i64::try_from(nanos).unwrap_or(i64::MAX);
@@ -118,7 +118,7 @@ impl Asked<'_> {
         unknown > 0 || time(states.ends(from).0) > begin || !is_known_up_to_end
     }
 
-    /// A thread that sleeps all the time does nothing.
+    /// A thread that sleeps in the whole range is inactive.
     fn states(&self, states: &Intervals, left: Option<&Left>) -> Option<i64> {
         let is_awake = |index| Some(states.name(index)) != self.sleeping;
         states.first_touching(left, self.range, STATES_EXAMINED_MAX, is_awake)
@@ -139,7 +139,7 @@ impl Asked<'_> {
     fn level(&self, counter: u32) -> Option<i64> {
         let Some(levels) = self.session.lanes.levels(counter).filter(|levels| !levels.is_empty())
         else {
-            // That of recorded instructions is computed when it is drawn.
+            // The counter of recorded instructions is computed when it is drawn.
             let flows = &self.session.lanes.meta().flows;
             return flows.iter().any(|flow| flow.counter == counter).then_some(self.range.0);
         };
@@ -148,14 +148,14 @@ impl Asked<'_> {
     }
 }
 
-/// What each lane has from `t0` to `t1`, of what the filter leaves.
+/// Contents of each lane from `t0` to `t1`, with a filter applied.
 pub fn lane_activity(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let (begin, end) = stretch(session, params)?;
     let filter = params.count("filter", 0)?;
     let chosen = session.chosen(filter)?;
     let names = &session.lanes.meta().names;
     let number = |state: &str| {
-        // Names of kinds of spans come first, and can be the same.
+        // Names of kinds of spans come first, and can be equal to names of states.
         let number = names.iter().rposition(|name| name == state)?;
         u32::try_from(number).ok()
     };

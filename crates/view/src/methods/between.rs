@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `deltas`: how long between an event and the next of its kind.
+//! `deltas`: times between successive events of a class.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use crate::answer::Problem;
 use crate::params::Params;
 use crate::session::Session;
 
-/// Events of which the times are kept: 8 bytes each.
+/// Limit of events whose times are kept, at 8 bytes each.
 const KEPT_MAX: usize = 50_000_000;
 
-/// Which events follow each other.
+/// Selects which events are successive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Per {
-    /// All of the class.
+    /// All events of the class.
     All,
-    /// Those of one lane.
+    /// Events of the same lane.
     Lane,
-    /// Those of one thread.
+    /// Events of the same thread.
     Thread,
 }
 
@@ -51,7 +51,7 @@ pub fn deltas(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     }))
 }
 
-/// Times between neighbours.
+/// Returns the times between successive events.
 fn between(
     session: &Session,
     filter: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `brushed`: where spans are that took so long, to be shown where they are.
+//! `brushed`: places of spans with durations in a range, to highlight them.
 
 use lateralis_lanes::{Intervals, Scale};
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use crate::params::Params;
 use crate::rows::Drawn;
 use crate::session::Session;
 
-/// Spans looked at.
+/// Limit of examined spans.
 const LOOKED_MAX: usize = 20_000_000;
-/// Stretches of an answer: a pixel of each row at most has one, and no screen has more.
+/// Limit of intervals in a response: a row has at most one per pixel, and no screen has more pixels.
 const STRETCHES_MAX: usize = 1 << 18;
 
-/// Durations that are meant, both ends included, and of what.
+/// A range of durations, both ends included, of all spans or of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Brush {
     kind: Option<u32>,
@@ -24,21 +24,21 @@ pub struct Brush {
 }
 
 impl Brush {
-    /// That of a request: `None` where it has none.
+    /// Reads the range of a request; `None` if it has none.
     ///
     /// # Errors
-    /// What is no number.
+    /// If a parameter is not a number.
     pub fn of(params: Params<'_>) -> Result<Option<Self>, Problem> {
         if params.get("least").is_none() && params.get("most").is_none() {
             return Ok(None);
         }
         let kind = params.get("kind").map(|_| params.id("kind")).transpose()?;
-        // What has not ended has no duration.
+        // Unfinished spans have no duration.
         let most_ns = params.count("most", u64::MAX)?.min(u64::MAX - 1);
         Ok(Some(Self { kind, least_ns: params.count("least", 0)?, most_ns }))
     }
 
-    /// Whether a duration is meant.
+    /// Whether a duration is in the range.
     #[must_use]
     pub fn has(&self, duration_ns: u64) -> bool {
         (self.least_ns..=self.most_ns).contains(&duration_ns)
@@ -52,7 +52,7 @@ impl Brush {
     }
 }
 
-/// Stretches of rows in which pixels hold such spans.
+/// Returns intervals of rows that cover the pixels of such spans.
 pub fn brushed(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let wrong = || Problem::new("cannot read the request", "least, most", "expected durations");
     let brush = Brush::of(params)?.ok_or_else(wrong)?;
@@ -87,7 +87,7 @@ pub fn brushed(session: &Session, params: Params<'_>) -> Result<Answer, Problem>
                 let (begin, end) = intervals.ends(index);
                 let (begin, end) =
                     (begin as i64, (end as i64).max((begin as i64).saturating_add(1)));
-                // What lies within a pixel of another cannot be told from it.
+                // Spans within a pixel of each other cannot be distinguished and are merged.
                 if last_end != i64::MIN && begin.saturating_sub(last_end) < nanos_per_px {
                     if let Some(last) = ends.last_mut() {
                         *last = end as f64;

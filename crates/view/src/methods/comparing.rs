@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `sides`, `compare`, `histograms`: recordings held against each other.
+//! `sides`, `compare`, `histograms`: comparison of recordings.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::answer::Problem;
 use crate::params::Params;
 use crate::session::{Session, lock};
 
-/// Differences that are listed.
+/// Maximum number of listed differences.
 const LISTED_MAX: usize = 500;
 
-/// What was compared last, and the answer: it takes a look at each event.
+/// The most recent comparison, and its response: a comparison reads every event.
 pub type Compared = Option<(String, Arc<Value>)>;
 
-/// The recordings that can be held against each other; opens them.
+/// Lists the recordings that can be compared, and opens them.
 pub fn sides(session: &Session) -> Result<Value, Problem> {
     let mut told = Vec::new();
     for side in 0..session.sides.count() {
@@ -37,7 +37,7 @@ pub fn sides(session: &Session) -> Result<Value, Problem> {
     Ok(json!({ "sides": told }))
 }
 
-/// Good and bad ones of a request; the first and the others, if it says nothing.
+/// Good and bad recordings of a request; by default the first one, and all others.
 fn pair(session: &Session, params: Params<'_>) -> Result<(Vec<u32>, Vec<u32>), Problem> {
     let count = session.sides.count();
     let of = |name: &str, otherwise: Vec<u32>| -> Result<Vec<u32>, Problem> {
@@ -52,7 +52,7 @@ fn pair(session: &Session, params: Params<'_>) -> Result<(Vec<u32>, Vec<u32>), P
     Ok((of("good", (0..count.min(1)).collect())?, of("bad", (1..count).collect())?))
 }
 
-/// What surely changed, and what perhaps did, as `lat diff` ranks it.
+/// Ranks definite and possible changes in the same way as `lat diff`.
 pub fn compare(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let (good, bad) = pair(session, params)?;
     let number = params.count("filter", 0)?;
@@ -72,7 +72,7 @@ pub fn compare(session: &Session, params: Params<'_>) -> Result<Value, Problem> 
     Ok(Value::clone(&answer))
 }
 
-/// A recording as numbers, of what a filter of the whole session leaves.
+/// Measurements of a recording with a filter of the whole session applied.
 fn observed(session: &Session, side: u32, filter: u64) -> Result<Observed, Problem> {
     let asked = json!({ "filter": filter });
     let (of, own) = session.sides.of_request(session, side, &asked, true)?;
@@ -105,7 +105,7 @@ fn difference(of: &Difference) -> Value {
         "kind": of.of.name(), "name": of.name, "what": of.what.name(), "is_worse": of.is_worse(),
         "is_time": of.of != Of::Count,
         "before": of.shift.before, "after": of.shift.after,
-        // There is no number that is infinitely many times nothing.
+        // There is no ratio to zero.
         "ratio": (of.shift.before != 0.0).then(|| of.shift.ratio()),
         "ratio_least": of.shift.factor.0, "ratio_most": of.shift.factor.1,
         "explained": of.explained_ns, "probability": of.probability,
@@ -113,7 +113,7 @@ fn difference(of: &Difference) -> Value {
     })
 }
 
-/// Durations of one kind of span in each recording, in the same bins.
+/// Histograms of the durations of one kind of span in each recording, with equal bins.
 pub fn histograms(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let name = params.text("span")?;
     let bins = params.count("bins", 50)?.clamp(1, BINS_MAX) as usize;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `control`: what the recorder is asked for.
+//! `control`: commands to the recorder.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use crate::control::Action;
 use crate::params::Params;
 use crate::session::Session;
 
-/// Patterns of one request.
+/// Maximum number of event patterns in a request.
 const EVENTS_MAX: usize = 1000;
-/// Programs that are asked for.
+/// Maximum number of processes that a command is sent to.
 const PIDS_MAX: usize = 1000;
 
-/// Asks for it.
+/// Sends a command to the recorder.
 pub fn control(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let control = session.control().ok_or_else(|| {
         let advice = "it is not recorded on this machine, or has ended";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tracepoints`: cycles between two points of a program by key, with and without what looking costs.
+//! `tracepoints`: cycles between two points of a program by key, with and without the cost of the
+//! tracepoints.
 
 use lateralis_analysis::tracepoints::{Moments, OwnCost, own_cost};
 use lateralis_model::{Event, Interval};
@@ -13,10 +14,10 @@ use crate::answer::Problem;
 use crate::params::Params;
 use crate::session::Session;
 
-/// Rows told.
+/// Maximum number of rows in a response.
 const ROWS_MAX: usize = 2000;
 
-/// Statistics of each tracepoint; of two that are one right inside the other what they cost.
+/// Statistics of each tracepoint; for a pair of nested tracepoints, also the cost of a tracepoint.
 pub fn tracepoints(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let source = session.source()?;
     let recording = &source.recording;
@@ -24,7 +25,7 @@ pub fn tracepoints(session: &Session, params: Params<'_>) -> Result<Value, Probl
     let stretch = stretch(session, params)?;
     let origin = session.lanes.meta().origin;
     let [begin, end] = [stretch.0, stretch.1].map(|t| Nanos(origin.saturating_add(t)));
-    // Who is where is told by what was before: all is read up to the end.
+    // The thread on a CPU depends on earlier events: everything up to the end is read.
     let end_last = Nanos(end.0.saturating_sub(1));
     let interval = Interval { begin: None, end: (!is_all(session, stretch)).then_some(end_last) };
     let contains = |event: &Event<'_>| reading.keeps(event) && event.time >= begin;
@@ -69,7 +70,7 @@ fn moments(of: &Moments) -> Value {
     })
 }
 
-/// Of the two that a request names.
+/// Cost of a tracepoint, measured from the two tracepoints that the request names.
 fn cost_of(gathered: &Gathered, params: Params<'_>) -> Result<Option<OwnCost>, Problem> {
     if params.get("outer").is_none() && params.get("inner").is_none() {
         return Ok(None);

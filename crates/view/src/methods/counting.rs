@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `stats`, `histogram`: numbers of a selection.
+//! `stats`, `histogram`: statistics of a selection.
 
 use lateralis_analysis::Distribution;
 use lateralis_lanes::{Budget, Listed, RowKind, quality_name};
@@ -11,10 +11,10 @@ use crate::answer::Problem;
 use crate::params::Params;
 use crate::session::Session;
 
-/// Bins of a histogram.
+/// Maximum number of bins in a histogram.
 pub const BINS_MAX: u64 = 2000;
 
-/// Whether events may be missing in a stretch.
+/// Whether a time range has no losses and no damage.
 pub fn is_whole(session: &Session, (begin, end): (i64, i64)) -> bool {
     let meta = session.lanes.meta();
     let touches = |from: u64, to: u64| (from as i64) < end && to as i64 >= begin;
@@ -22,14 +22,15 @@ pub fn is_whole(session: &Session, (begin, end): (i64, i64)) -> bool {
         && !meta.damage.iter().any(|d| touches(d.begin.unwrap_or(0), d.end.unwrap_or(meta.end)))
 }
 
-/// Whether all spans of a stretch are there: neither lost, nor left out for want of rows.
+/// Whether all spans of a time range are in the index: neither lost, nor left out because of too
+/// many rows.
 pub fn spans_are_whole(session: &Session, stretch: (i64, i64)) -> bool {
     let rows = &session.lanes.meta().rows;
     is_whole(session, stretch)
         && !rows.iter().any(|row| row.left_out > 0 && row.kind == RowKind::Spans)
 }
 
-/// Durations of spans by kind, and how many have no certain one, or none.
+/// Durations of spans of one kind, and the numbers of spans with uncertain or unknown duration.
 pub struct Gathered {
     pub nanos: Vec<u64>,
     pub uncertain: u64,
@@ -63,7 +64,7 @@ pub fn gathered(
     Ok(kinds)
 }
 
-/// Counts, and distributions of durations: of spans that begin in the selection.
+/// Event counts, and distributions of durations of spans that begin in the selection.
 pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let chosen = session.chosen(params.count("filter", 0)?)?;
     let (begin, end) = stretch(session, params)?;
@@ -108,7 +109,7 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         });
         let durations = Distribution::of(&[&kind.nanos]);
         if !told.budgets.is_empty() {
-            // One that has not ended can be longer than any.
+            // An unfinished span can be longer than any other.
             let is_exact = row["quality"] == "exact" && kind.unfinished == 0;
             let budgets = told.budgets.iter().map(|of| budget(of, durations.as_ref(), is_exact));
             row["budgets"] = budgets.collect();
@@ -137,7 +138,7 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     }))
 }
 
-/// Whether durations keep what was promised of them, as `lat stats` tells it.
+/// Compares durations with a budget, as `lat stats` does.
 fn budget(of: &Budget, durations: Option<&Distribution>, is_exact: bool) -> Value {
     let whole = |d: &Distribution| {
         Some(match of.number.as_str() {
@@ -155,13 +156,13 @@ fn budget(of: &Budget, durations: Option<&Distribution>, is_exact: bool) -> Valu
         _ => durations.and_then(whole).map(Value::from),
     };
     let kept = measured.as_ref().and_then(Value::as_f64).and_then(|nanos| of.is_kept_by(nanos));
-    // What is too long already does not get shorter by what is missing.
+    // A maximum above the limit stays above it whatever else is missing.
     let is_sure = is_exact || of.number == "max" && kept == Some(false);
     let quality = if is_sure { "exact" } else { "unknown" };
     json!({ "text": of.text, "measured": measured, "kept": kept, "quality": quality })
 }
 
-/// How many spans of a kind took how long: bins that widen by the same factor.
+/// Histogram of the durations of one kind of span, with logarithmic bins.
 pub fn histogram(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let span = params.id("span")?;
     let bins = params.count("bins", 50)?.clamp(1, BINS_MAX) as usize;
@@ -177,7 +178,7 @@ pub fn histogram(session: &Session, params: Params<'_>) -> Result<Value, Problem
     Ok(json!({ "edges": edges, "counts": counts, "quality": quality }))
 }
 
-/// Bins that widen by the same factor, and how many are in each; none of nothing.
+/// Edges of logarithmic bins, and the count of each bin; both empty without durations.
 pub fn binned(nanos: &[u64], bins: usize) -> (Vec<u64>, Vec<u64>) {
     let (Some(low), Some(high)) = (nanos.iter().min(), nanos.iter().max()) else {
         return (Vec::new(), Vec::new());
@@ -187,7 +188,7 @@ pub fn binned(nanos: &[u64], bins: usize) -> (Vec<u64>, Vec<u64>) {
     (edges, counts)
 }
 
-/// How many are between each edge and the next.
+/// Counts of values between successive edges.
 pub fn counted(nanos: &[u64], edges: &[u64]) -> Vec<u64> {
     let mut counts = vec![0u64; edges.len().saturating_sub(1)];
     let Some(last) = counts.len().checked_sub(1) else { return counts };
@@ -198,7 +199,7 @@ pub fn counted(nanos: &[u64], edges: &[u64]) -> Vec<u64> {
     counts
 }
 
-/// Whole numbers that ascend, the first `low`, the last beyond `high`.
+/// Ascending integer edges; the first is `low`, and the last is above `high`.
 pub fn edges(low: u64, high: u64, bins: usize) -> Vec<u64> {
     let first = low.max(1) as f64;
     let factor = (high as f64 + 1.0).max(first + 1.0) / first;
@@ -206,7 +207,7 @@ pub fn edges(low: u64, high: u64, bins: usize) -> Vec<u64> {
     for bin in 1..=bins {
         let edge = first * factor.powf(bin as f64 / bins as f64);
         let edge = if bin == bins { high.saturating_add(1) } else { edge.round() as u64 };
-        // Where nanoseconds are wider than bins there are fewer bins.
+        // Bins narrower than a nanosecond are merged.
         if edges.last().is_some_and(|last| edge > *last) && (bin == bins || edge <= high) {
             edges.push(edge);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `view`, `overview`, `arrows`, `levels`: pictures.
+//! `view`, `overview`, `arrows`, `levels`: data for drawing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::rows::{Drawn, drawn_together, is_packed};
 use crate::scripts::{Found, Ran};
 use crate::session::Session;
 
-/// Pixels of all rows of an answer: 4 million are some 20 MB.
+/// Limit of pixels of all rows of a response: 4 million take some 20 MB.
 const PIXELS_MAX: u64 = 1 << 22;
-/// Lanes of a request.
+/// Maximum number of lanes in a request.
 const LANES_MAX: usize = 4096;
-/// Bundles of messages.
+/// Maximum number of bundles of flows.
 const ARROWS_MAX: usize = 2000;
 
 fn scale(params: Params<'_>) -> Result<Scale, Problem> {
@@ -33,7 +33,7 @@ fn too_much(what: &str) -> Problem {
     Problem::new("too much for one picture", what, "ask for fewer lanes or pixels")
 }
 
-/// What is exact of a row that is sparse.
+/// Exact events or intervals of sparse rows.
 #[derive(Default)]
 struct Items {
     rows: Vec<u32>,
@@ -41,17 +41,17 @@ struct Items {
     ends: Vec<f64>,
     names: Vec<u32>,
     events: Vec<f64>,
-    /// Of a thread that runs, its CPU; else [`NO_CPU`].
+    /// CPU of a running thread; else [`NO_CPU`].
     cpus: Vec<u16>,
-    /// 1: the thread exited at the end.
+    /// 1 if the thread exited at the end.
     exits: Vec<u8>,
 }
 
-/// No CPU, or one of a greater number.
+/// No CPU, or a CPU whose number is too large.
 const NO_CPU: u16 = u16::MAX;
 
 impl Items {
-    /// Adds one of a row, by its number there or that of its event.
+    /// Adds an item of a row; `event` is the index of the item or event in that row.
     fn push(&mut self, row: u32, (begin, end): (f64, f64), name: u32, event: f64) {
         self.rows.push(row);
         self.begins.push(begin);
@@ -73,16 +73,16 @@ impl Items {
     }
 }
 
-/// A row that is to be drawn.
+/// A row to draw.
 struct Row {
     lane: u32,
     number: u32,
     drawn: Drawn,
-    /// The script whose activities it has.
+    /// The script that found the spans of the row, and its results.
     ran: Option<(Arc<Ran>, Arc<Found>)>,
 }
 
-/// The rows of lanes as pixels.
+/// Rows of lanes as pixels.
 pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let lanes = params.ids("lanes")?;
     let scale = scale(params)?;
@@ -99,7 +99,7 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
                 Drawn::Level(_) => continue,
                 Drawn::Found(script, _) => {
                     let ran = session.common.scripts.get(script)?;
-                    // One that was replaced meanwhile has none any more.
+                    // A script that was replaced meanwhile has no results any more.
                     let Some(found) = ran.found() else { continue };
                     Some((ran, found))
                 }
@@ -150,7 +150,7 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     Ok(Answer::Columns(told, columns))
 }
 
-/// What numbers of functions stand for in a picture: no list has all of them.
+/// Names of the functions in a picture by their numbers: no other list contains all of them.
 fn functions(
     session: &Session,
     rows: &[Row],
@@ -167,7 +167,7 @@ fn functions(
     flow::names(session, drawn.chain(told).collect())
 }
 
-/// Draws a row: its pixels, its things where they are few, and whether they are.
+/// Draws a row: returns its pixels, its items if they are few, and whether they are few.
 fn row(
     session: &Session,
     (filter, chosen): (u64, Option<&Chosen>),
@@ -203,7 +203,7 @@ fn row(
         (Drawn::Events, _) => events(session, chosen, scale, (row.lane, place), out, things),
         _ => nothing(scale, out),
     };
-    // Nobody has looked for them in what came since.
+    // The script has not examined later events yet.
     if let Some(until) = row.ran.as_ref().and_then(|(_, found)| found.behind(session)) {
         pixels.mark(scale, &[(until, session.lanes.meta().end)], LOST);
     }
@@ -225,7 +225,7 @@ fn append(all: &mut Pixels, more: Pixels) {
     all.flags.extend(more.flags);
 }
 
-/// Draws the events of a lane: whether each is told.
+/// Draws the events of a lane; returns whether each is listed as an item.
 fn events(
     session: &Session,
     chosen: Option<&Chosen>,
@@ -249,7 +249,7 @@ fn events(
     most <= 1
 }
 
-/// The same of a row of intervals.
+/// Draws a row of intervals; returns whether each is listed as an item.
 fn intervals(
     session: &Session,
     chosen: Option<&Chosen>,
@@ -273,7 +273,7 @@ fn intervals(
     exact
 }
 
-/// Draws rows as one, of which a pixel shows that of which most is there: never exact.
+/// Draws several rows as one, in which a pixel shows the item that covers most of it; never exact.
 fn several(
     session: &Session,
     chosen: Option<&Chosen>,
@@ -293,7 +293,7 @@ fn several(
     false
 }
 
-/// Draws intervals, and tells each where they are few.
+/// Draws intervals, and lists each as an item if they are few.
 fn drawn_as_items(
     intervals: &Intervals,
     left: Option<&Left>,
@@ -312,7 +312,7 @@ fn drawn_as_items(
     most <= 1
 }
 
-/// Draws calls of one depth: whether each is one thing.
+/// Draws calls of one depth; returns whether each is listed as an item.
 fn calls(
     session: &Session,
     scale: &Scale,
@@ -331,7 +331,7 @@ fn calls(
     true
 }
 
-/// How many events there are where; in the whole session, if no stretch of it is named.
+/// Number of events by pixel, of the whole session unless the request has a time range.
 pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let meta = session.lanes.meta();
     let (begin, end) = (params.time_or("t0", None)?, params.time_or("t1", None)?);
@@ -362,7 +362,7 @@ pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem
     Ok(Answer::Columns(told, columns))
 }
 
-/// Messages between lanes that are shown.
+/// Flows between shown lanes.
 pub fn arrows(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let shown: BTreeSet<u32> = params.set("lanes")?;
     let scale = scale(params)?;
@@ -371,7 +371,7 @@ pub fn arrows(session: &Session, params: Params<'_>) -> Result<Answer, Problem> 
     let keeps = |index: usize| {
         chosen.as_ref().is_none_or(|c| messages.events(index).iter().all(|point| c.has(*point)))
     };
-    // On the lane of its thread where that of its processor is not shown.
+    // The thread's lane is used if the lane of the event, as a CPU, is not shown.
     let lane_of = |point: PointRef| {
         if shown.contains(&point.lane) {
             return Some(point.lane);
@@ -397,7 +397,7 @@ pub fn arrows(session: &Session, params: Params<'_>) -> Result<Answer, Problem> 
     Ok(Answer::Columns(json!({ "count": bundles.len() }), columns))
 }
 
-/// What counters did.
+/// Values of counters.
 pub fn levels(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let counters = params.ids("counters")?;
     let scale = scale(params)?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls of threads whose instructions were recorded: their pictures, one of them, and `instructions`.
+//! Calls of threads whose instructions were recorded: pictures, details of a call, and
+//! `instructions`.
 
 use lateralis_lanes::pixels::LOST;
 use lateralis_lanes::{Pixels, Scale};
@@ -13,10 +14,10 @@ use crate::flow::{draw, rates, since, stretches};
 use crate::params::Params;
 use crate::session::Session;
 
-/// Instructions of an answer.
+/// Maximum number of instructions in a response.
 const LISTED_MAX: u64 = 1000;
 
-/// Draws calls of one depth: their pieces, where each is a thing of its own.
+/// Draws calls of one depth; returns their pieces if each is drawn separately.
 pub fn calls(
     session: &Session,
     scale: &Scale,
@@ -62,7 +63,7 @@ pub fn calls(
     Some(rows.into_iter().flatten().filter(touches).copied().collect())
 }
 
-/// Names of the functions in a picture, by their numbers: `[[number, name], …]`.
+/// Names of functions by their numbers: `[[number, name], …]`.
 pub fn names(session: &Session, mut functions: Vec<u32>) -> Value {
     functions.sort_unstable();
     functions.dedup();
@@ -72,7 +73,7 @@ pub fn names(session: &Session, mut functions: Vec<u32>) -> Value {
     functions.into_iter().map(|function| json!([function, name(function)])).collect()
 }
 
-/// The instructions along time of the counter of a thread, if it is one.
+/// Instruction rates over time, if the counter is the instruction counter of a thread.
 pub fn rates_of(session: &Session, counter: u32, scale: &Scale) -> Option<Vec<f64>> {
     let flow = session.lanes.meta().flows.iter().position(|of| of.counter == counter)?;
     let flows = session.flow()?;
@@ -80,7 +81,7 @@ pub fn rates_of(session: &Session, counter: u32, scale: &Scale) -> Option<Vec<f6
     Some(rates(&flows.window(flow, origin, scale), origin, scale))
 }
 
-/// A moment of that counter.
+/// Value of an instruction counter at a time.
 pub fn rate_at(session: &Session, counter: u32, (time, within): (i64, u64)) -> Option<Value> {
     let within = i64::try_from(within).unwrap_or(i64::MAX).max(1);
     let scale = Scale::new(time.saturating_sub(within), time.saturating_add(within), 1);
@@ -99,7 +100,7 @@ fn line_of(places: &Places<'_>, frame: Option<&Frame>) -> Option<String> {
     Some(places.line_text(frame?.line?))
 }
 
-/// The call of one depth that is nearest to a time.
+/// The call at one depth that is nearest to a time.
 pub fn call_at(
     session: &Session,
     (flow, depth): (usize, u32),
@@ -118,7 +119,7 @@ pub fn call_at(
         let (begin, end) = (since(origin, piece.begin_ns), since(origin, piece.end_ns));
         if time < begin { begin.saturating_sub(time) } else { time.saturating_sub(end).max(0) }
     };
-    // Of those at one moment the one that took longest.
+    // Of calls at the same distance, the longest.
     let nearest = rows
         .flatten()
         .min_by_key(|piece| (distance(piece), std::cmp::Reverse(piece.end_ns - piece.begin_ns)))?;
@@ -174,7 +175,7 @@ pub fn call_at(
     Some(thing)
 }
 
-/// Instructions that a thread executed in a stretch of time, or by their numbers.
+/// Instructions that a thread executed in a time range, or in a range of instruction numbers.
 pub fn instructions(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let lane = params.id("lane")?;
     let none = || {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `events`, `find`: the list.
+//! `events`, `find`: list of events.
 
 use lateralis_lanes::{Listed, PointRef};
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::params::Params;
 use crate::session::Session;
 use crate::told;
 
-/// Rows of an answer.
+/// Maximum number of rows in a response.
 const ROWS_MAX: u64 = 1000;
 
-/// Some events of a filter.
+/// Returns a page of the events that a filter keeps.
 pub fn events(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let chosen = session.chosen(params.count("filter", 0)?)?;
     let from = params.count("from", 0)?;
@@ -29,7 +29,7 @@ pub fn events(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     Ok(json!({ "rows": rows.collect::<Vec<_>>() }))
 }
 
-/// What the index says of an event.
+/// Describes an event from the index only.
 pub fn event(session: &Session, point: PointRef) -> Value {
     let meta = session.lanes.meta();
     let Some(points) = session.lanes.points(point.lane) else { return Value::Null };
@@ -47,7 +47,7 @@ pub fn event(session: &Session, point: PointRef) -> Value {
     })
 }
 
-/// How many events of a filter are before a time.
+/// Number of events before a time that a filter keeps.
 pub fn find(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let chosen = session.chosen(params.count("filter", 0)?)?;
     let time = params.time("t")?;

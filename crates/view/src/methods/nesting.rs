@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `flame`: spans inside spans, summed by what is inside what.
+//! `flame`: nested spans, summed by their ancestors.
 //!
-//! A span is inside the innermost one of its lane that holds it whole. Its own time is that in which
-//! it was the youngest that was open: time of a lane is given once, also where spans overlap without
-//! nesting.
+//! The parent of a span is the innermost open span of its lane that contains it completely. The own
+//! time of a span is the time in which it was the youngest open span: each nanosecond of a lane is
+//! assigned once, also where spans overlap without nesting.
 
 use std::collections::HashMap;
 
@@ -18,19 +18,19 @@ use crate::flow::since;
 use crate::params::Params;
 use crate::session::Session;
 
-/// Spans looked at.
+/// Limit of examined spans.
 const LOOKED_MAX: usize = 20_000_000;
-/// Nodes told: more than anybody can see.
+/// Limit of nodes in a response: more than a user can distinguish.
 const NODES_MAX: usize = 10_000;
-/// Nobody's child.
+/// Parent of nodes without a parent.
 const ROOT: u32 = u32::MAX;
 
-/// What a node stands for: a kind of span, or the lane or process that all below are of.
+/// Subject of a node: a kind of span, a lane or process at the top level, or a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Of {
     Span(u32),
     Lane(u32),
-    /// A function of a call, by its number.
+    /// A function, by its number.
     Call(u32),
 }
 
@@ -43,14 +43,14 @@ struct Node {
     own_ns: u64,
 }
 
-/// One that has begun and not ended.
+/// An open span.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     node: u32,
     end: i64,
 }
 
-/// The sums, and what is open on the lane that is being walked.
+/// The sums, and the open spans of the current lane.
 #[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
@@ -75,7 +75,7 @@ impl Tree {
         Some(place)
     }
 
-    /// Gives the time up to here to the youngest that is open.
+    /// Assigns the time up to `time` to the youngest open span.
     fn give(&mut self, time: i64) {
         if let Some(youngest) = self.open.last() {
             let node = &mut self.nodes[youngest.node as usize];
@@ -85,10 +85,10 @@ impl Tree {
         self.until = self.until.max(time);
     }
 
-    /// Ends what ends up to a time, in the order in which it does.
+    /// Closes spans that end by `time`, in the order of their ends.
     fn reach(&mut self, time: i64) {
         loop {
-            // Of those that nest it is the last; there are no more than rows of a lane.
+            // For nested spans it is the last one. There are no more open spans than rows of a lane.
             let ended = self.open.iter().enumerate().filter(|(_, open)| open.end <= time);
             let Some((place, end)) = ended
                 .map(|(place, open)| (place, open.end))
@@ -101,13 +101,13 @@ impl Tree {
         }
     }
 
-    /// A span of a lane begins, with both ends known.
+    /// Adds a span of the lane with known begin and end.
     fn span(&mut self, root: u32, of: Of, (begin, end): (i64, i64)) {
         self.reach(begin);
         self.give(begin);
         let holder = self.open.iter().rev().find(|open| open.end >= end);
         let parent = holder.map_or(root, |open| open.node);
-        // One that has no place is time of whatever it is inside of.
+        // The time of a span without a node is assigned to its ancestor.
         let Some(node) = self.node(parent, of) else { return };
         let counted = &mut self.nodes[node as usize];
         counted.count += 1;
@@ -122,7 +122,7 @@ impl Tree {
     }
 }
 
-/// The rows of a kind of each lane, from the outermost to the innermost.
+/// Rows of one kind by lane, from the outermost to the innermost.
 fn rows_by_lane(session: &Session, kind: RowKind) -> Vec<(u32, Vec<usize>)> {
     let mut found: Vec<(u32, Vec<usize>)> = Vec::new();
     for (row, told) in session.lanes.meta().rows.iter().enumerate() {
@@ -140,7 +140,7 @@ fn rows_by_lane(session: &Session, kind: RowKind) -> Vec<(u32, Vec<usize>)> {
     found
 }
 
-/// The lane that a tree's first level is of.
+/// The lane of the top-level node; `None` if there is a single tree for all lanes.
 fn root_lane(session: &Session, by: &str, lane: u32) -> Option<u32> {
     let lanes = &session.lanes.meta().lanes;
     match by {
@@ -156,7 +156,7 @@ fn root_lane(session: &Session, by: &str, lane: u32) -> Option<u32> {
     }
 }
 
-/// The next span of one row of a lane.
+/// Position in one row of a lane.
 struct Head<'a> {
     intervals: &'a Intervals,
     row: usize,
@@ -164,7 +164,7 @@ struct Head<'a> {
     end: usize,
 }
 
-/// Sums of spans in a stretch of time: each cut to it.
+/// Sums of spans in a time range; each span is clipped to it.
 pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let by = params.get("by").and_then(Value::as_str).unwrap_or("all");
     if !["all", "process", "thread"].contains(&by) {
@@ -204,7 +204,7 @@ pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
                 }
             }
         };
-        // By begin; of those that begin together the outermost first.
+        // In the order of begins; of spans with equal begins, the outermost first.
         while let Some((_, place)) = heads
             .iter()
             .enumerate()
@@ -228,7 +228,7 @@ pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         tree.end_lane();
     }
     sum_roots(&mut tree.nodes);
-    // How long a function was on the stack is known as finely as samples are apart.
+    // The duration of a function on the stack is only as exact as the distance of samples.
     let is_sampled = kind == RowKind::Stacks;
     let quality =
         if is_sampled || uncertain > 0 || unfinished > 0 || !spans_are_whole(session, (begin, end))
@@ -243,7 +243,8 @@ pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     }))
 }
 
-/// The same of calls of threads whose instructions were recorded, where each is known.
+/// Like [`flame`] for calls of threads whose instructions were recorded; requires that each call is
+/// decoded.
 fn calls(session: &Session, by: &str, (begin, end): (i64, i64)) -> Result<Value, Problem> {
     let mut tree = Tree { until: i64::MIN, ..Tree::default() };
     let meta = session.lanes.meta();
@@ -288,7 +289,7 @@ fn calls(session: &Session, by: &str, (begin, end): (i64, i64)) -> Result<Value,
     Ok(json!({ "nodes": nodes, "quality": quality, "unfinished": 0, "is_cut": tree.is_cut }))
 }
 
-/// Lanes have no time of their own: that of what is right below.
+/// Sums of a lane's node are those of its children; it has no time of its own.
 fn sum_roots(nodes: &mut [Node]) {
     for index in 0..nodes.len() {
         let Node { parent, count, total_ns, .. } = nodes[index];
@@ -350,7 +351,7 @@ mod tests {
 
     #[test]
     fn what_nests_is_summed_below_what_holds_it() {
-        // 7 holds two of 8; the second of them one of 9. Then 7 again, empty.
+        // 7 contains two of 8; the second of these contains one of 9. Then another, empty 7 follows.
         let spans = [(7, 0, 100), (8, 10, 20), (8, 30, 60), (9, 30, 35), (7, 100, 110)];
         let expected = [(ROOT, 7, 2, 110, 70), (0, 8, 2, 40, 35), (1, 9, 1, 5, 5)];
         assert_eq!(summed(&spans), expected);
@@ -358,7 +359,7 @@ mod tests {
 
     #[test]
     fn what_overlaps_is_beside_and_its_time_is_given_once() {
-        // 2 begins in 1 and outlives it: it is inside of nothing.
+        // 2 begins in 1 and ends after it, and thus has no parent.
         let told = summed(&[(1, 0, 100), (2, 50, 150), (3, 110, 120)]);
         assert_eq!(told, [(ROOT, 1, 1, 100, 50), (ROOT, 2, 1, 100, 90), (1, 3, 1, 10, 10)]);
         assert_eq!(told.iter().map(|node| node.4).sum::<u64>(), 150);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `notes`, `note`: what people write beside a recording.
+//! `notes`, `note`: notes of users about a recording.
 
 use std::io::ErrorKind;
 
@@ -10,10 +10,10 @@ use crate::answer::Problem;
 use crate::params::Params;
 use crate::session::Session;
 
-/// Bytes of all notes.
+/// Maximum size of all notes in bytes.
 const NOTES_MAX: usize = 4 << 20;
 
-/// All notes; none where there are none yet.
+/// Returns all notes.
 pub fn read(session: &Session) -> Result<Value, Problem> {
     let Some(place) = session.notes() else { return Ok(json!({ "notes": [] })) };
     let read = read_regular(&place, NOTES_MAX as u64);
@@ -31,7 +31,7 @@ pub fn read(session: &Session) -> Result<Value, Problem> {
     Ok(json!({ "notes": notes }))
 }
 
-/// Writes all notes, in place of those before.
+/// Replaces all notes.
 pub fn write(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let notes = params.get("notes").filter(|notes| notes.is_array());
     let wrong = || Problem::new("cannot read the request", "notes", "expected a list");

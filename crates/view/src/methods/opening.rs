@@ -11,26 +11,26 @@ use crate::rows::{Drawn, tell_packed};
 use crate::scripts::Progress;
 use crate::session::{Filter, Session};
 
-/// Losses and pieces of damage that are listed; all of them are drawn.
+/// Maximum number of listed losses, and of listed places of damage; all of them are drawn.
 const LISTED_MAX: usize = 10_000;
-/// A time line that begins before 1973 has not begun in 1970.
+/// Earliest origin, in 1973, that is shown as a date: earlier times count from another zero than 1970.
 const NO_DATE_BEFORE: i64 = 100_000_000 * 1_000_000_000;
 
-/// Quality of a count of events of the whole session.
+/// Quality of an event count of the whole session.
 pub fn count_quality(meta: &Meta) -> &'static str {
     let is_whole = meta.losses.is_empty() && meta.damage.is_empty() && meta.filtered.is_empty();
     if is_whole { "exact" } else { "lower_bound" }
 }
 
-/// Whether the recorder left out some events of a class.
+/// Whether the recorder was configured to leave out some events of a class.
 pub fn is_filtered(meta: &Meta, class: usize) -> bool {
     let name = meta.classes.get(class).map(|class| &class.name);
     name.is_some_and(|name| meta.filtered.binary_search(name).is_ok())
 }
 
-/// All lists.
+/// Returns the description of the session with all lists.
 pub fn open(session: &Session) -> Value {
-    // Before they are looked at: whoever gets older ones is told once more.
+    // Read before the lists: a page that gets older lists is notified again.
     let lists = session.growth.as_ref();
     let lists = lists.map_or(1, |growth| growth.lists + session.common.scripts.lists());
     let meta = session.lanes.meta();
@@ -114,7 +114,7 @@ pub fn open(session: &Session) -> Value {
     })
 }
 
-/// Where switches contradict each other, as rows of the list of damage: nothing of it is in bytes.
+/// Contradictions between context switches, as rows of the list of damage without bytes.
 fn contradictions(meta: &Meta) -> impl Iterator<Item = Value> + '_ {
     let row = |lane: Option<u32>, reason: String, ends: Option<(u64, u64)>| {
         json!({
@@ -162,7 +162,7 @@ fn lane(session: &Session, id: u32) -> Value {
         }
         Drawn::Calls(flow, depth) => {
             let mut told = json!({ "row": number, "kind": "calls", "depth": depth });
-            // What is deeper stands on the last row.
+            // Deeper calls are drawn on the last row.
             let of = session.flow().map_or(0, |flows| flows.depths(flow));
             if depth + 1 == of && of > 1 {
                 told["is_last"] = true.into();
@@ -195,8 +195,8 @@ fn lane(session: &Session, id: u32) -> Value {
     })
 }
 
-/// What a filter of the session leaves of one of its recordings alone; or how far its scripts have
-/// looked at that, until they have.
+/// Applies a filter of the session to one of its recordings, and counts the remaining events;
+/// reports the progress of its scripts while they run over that recording.
 pub fn filter_of(session: &Session, side: u32, params: Params<'_>) -> Result<Value, Problem> {
     let number = params.count("filter", 0)?;
     let mut running = Vec::new();
@@ -217,7 +217,7 @@ pub fn filter_of(session: &Session, side: u32, params: Params<'_>) -> Result<Val
     Ok(told)
 }
 
-/// Makes a filter, and counts what it leaves.
+/// Creates a filter, and counts the events that it keeps.
 pub fn filter(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let wanted = Wanted {
         lanes_off: params.set("lanes_off")?,

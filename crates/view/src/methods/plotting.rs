@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `fields`, `values`: numbers that events carry, to be drawn against each other or against time.
+//! `fields`, `values`: numeric fields of events, to plot against each other or against time.
 
 use lateralis_lanes::PointRef;
 use lateralis_model::{FieldClass, FieldKind};
@@ -11,12 +11,12 @@ use crate::params::Params;
 use crate::session::Session;
 use crate::told;
 
-/// Events of an answer.
+/// Maximum number of events in a response.
 const POINTS_MAX: u64 = 20_000;
-/// Fields of an answer.
+/// Maximum number of fields in a response.
 const FIELDS_MAX: usize = 8;
 
-/// The fields of a class that may hold a number.
+/// The fields of a class that may contain a number.
 pub fn fields(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let name = class_name(session, params.id("class")?)?;
     let source = session.source()?;
@@ -34,7 +34,7 @@ pub fn fields(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     Ok(json!({ "fields": names }))
 }
 
-/// Texts and bytes are no numbers, and of what is within others there is no single one.
+/// Whether values of a field are single numbers; strings, bytes and compound fields are not.
 fn may_count(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Unsigned(_) | FieldKind::Signed(_) | FieldKind::Real(_))
 }
@@ -45,8 +45,8 @@ fn class_name(session: &Session, class: u32) -> Result<String, Problem> {
     Ok(of.ok_or_else(none)?.name.clone())
 }
 
-/// Time and fields of a filter's events of a class: all, or so many that are equally far from
-/// each other in their order.
+/// Times and fields of the events of a class that a filter keeps: all, or a selection at equal
+/// distances in their order.
 pub fn values(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let class = params.id("class")?;
     class_name(session, class)?;
@@ -86,7 +86,7 @@ pub fn values(session: &Session, params: Params<'_>) -> Result<Answer, Problem> 
     Ok(Answer::Columns(json!({ "count": count, "units": units }), columns))
 }
 
-/// The filter's events of a class in the time of the request, in the order of time.
+/// Events of a class in the time range and filter of the request, in the order of time.
 fn points(session: &Session, params: Params<'_>, class: u32) -> Result<Vec<PointRef>, Problem> {
     let chosen = session.chosen(params.count("filter", 0)?)?;
     let (begin, end) = stretch(session, params)?;
@@ -105,7 +105,7 @@ fn points(session: &Session, params: Params<'_>, class: u32) -> Result<Vec<Point
     Ok(found.into_iter().map(|(_, point)| point).collect())
 }
 
-/// A field's value; what JavaScript would round is told as digits, and addresses in hexadecimal.
+/// Value of a field; large integers arrive as decimal strings, and addresses as hexadecimal ones.
 fn number(value: &Value) -> f64 {
     let text = |text: &str| match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok().map(|number| number as f64),

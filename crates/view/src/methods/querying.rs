@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `sql`: asked of `lat-sql`, which is a program of its own.
+//! `sql`: runs the separate program `lat-sql`.
 
 use std::env;
 use std::io::Read;
@@ -17,25 +17,25 @@ use crate::answer::Problem;
 use crate::params::Params;
 use crate::session::Session;
 
-/// The program.
+/// File name of the program.
 const PROGRAM: &str = "lat-sql";
-/// Bytes of its answer that are read.
+/// Maximum number of bytes read from its output.
 const ANSWER_MAX: u64 = 16 << 20;
-/// Rows that are shown.
+/// Maximum number of rows in a response.
 const ROWS_MAX: usize = 10_000;
-/// How long it may take.
+/// Time limit of a statement.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Tables that are told, and columns of each: what completion can use.
+/// Maximum number of listed tables; they are used for completion.
 const TABLES_MAX: usize = 5000;
 
-/// The tables that a statement can name, with their columns.
+/// Tables available to a statement, with their columns.
 pub fn tables(session: &Session) -> Result<Value, Problem> {
     let recording = session.recording_again()?;
     let mut tables = lateralis_store::Session::new(vec![recording]);
     if let Some(images) = session.images().cloned() {
         if !session.lanes.meta().flows.is_empty() {
-            // Only what their columns are.
+            // Only the columns are needed.
             let places = Places::without_events(images.open());
             tables = tables.with_flow(Recorded::raw(places, Vec::new(), &[]));
         }
@@ -49,7 +49,7 @@ pub fn tables(session: &Session) -> Result<Value, Problem> {
     Ok(json!({ "tables": told.collect::<Vec<_>>() }))
 }
 
-/// Rows of a statement.
+/// Runs a statement and returns its rows.
 pub fn sql(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let text = params.text("text")?;
     let failed = |cause: String| Problem::new("the statement failed", "sql", cause);
@@ -69,7 +69,7 @@ pub fn sql(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            // One that says more than is read ends by that: nobody listens any more.
+            // A program that writes more than the limit ends when its pipe is closed.
             Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(5)),
             _ => {
                 let _ = child.kill();
@@ -80,7 +80,7 @@ pub fn sql(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     };
     let text = out.join().unwrap_or_default();
     let said = said.join().unwrap_or_default();
-    // 1: fine, of a trace that is damaged.
+    // Status 1: success, but the trace is damaged.
     if !matches!(status.code(), Some(0 | 1)) && text.is_empty() {
         return Err(failed(said.trim().trim_start_matches("error: ").to_owned()));
     }
@@ -103,7 +103,7 @@ pub fn sql(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
 fn read(from: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(from) = from {
-        // What could be read is what there is.
+        // After a read error, the bytes read so far are used.
         let _ = from.take(ANSWER_MAX).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -114,7 +114,7 @@ pub fn is_installed() -> bool {
     program().is_ok()
 }
 
-/// Beside this program, else on the `PATH`.
+/// Finds the program in the folder of this one, or on the `PATH`.
 fn program() -> Result<PathBuf, Problem> {
     let beside = env::current_exe().ok().and_then(|lat| Some(lat.parent()?.join(PROGRAM)));
     let path = env::var_os("PATH").unwrap_or_default();

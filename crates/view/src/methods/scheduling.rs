@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scheduling of single states of threads: CPU, exit, who woke the thread, and which threads it woke.
+//! Scheduling of single thread states: CPU, exit, waker of the thread, and threads that it woke.
 
 use lateralis_analysis::ThreadState;
 use lateralis_lanes::{Intervals, Lanes, RowKind, WakerKind};
@@ -26,8 +26,8 @@ pub fn cpu_of(lanes: &Lanes, states: &Intervals, index: usize) -> Option<u32> {
     lanes.meta().lanes.get(switch?.lane as usize)?.cpu
 }
 
-/// Returns whether the thread exited at the end of a state, by its row and its index there: it left that
-/// state for no other one, neither here nor on another lane that it has.
+/// Returns whether the thread exited at the end of a state, given by its row and its index there:
+/// no other state follows, neither in this row nor on another lane of the thread.
 pub fn exits_after(lanes: &Lanes, row: usize, index: usize) -> bool {
     let Some((of, states)) = lanes.row(row) else { return false };
     let next = index.saturating_add(1);
@@ -37,8 +37,8 @@ pub fn exits_after(lanes: &Lanes, row: usize, index: usize) -> bool {
         && !is_elsewhere(lanes, (row, of.lane), end)
 }
 
-/// Returns whether another lane of the same thread has a state at a time, as one of a process that was not
-/// known at first.
+/// Returns whether another lane of the same thread has a state at a time. A thread has several
+/// lanes if its process was not known at first.
 fn is_elsewhere(lanes: &Lanes, (row, lane): (usize, u32), time: u64) -> bool {
     let meta = lanes.meta();
     let tid_of = |lane: u32| meta.lanes.get(lane as usize).and_then(|lane| lane.tid);
@@ -53,7 +53,7 @@ fn is_elsewhere(lanes: &Lanes, (row, lane): (usize, u32), time: u64) -> bool {
     })
 }
 
-/// Returns the time of the wake-up that a state began with, followed, or ended with.
+/// Returns the time of the wakeup at the begin of a state, before it, or at its end.
 fn wake_time(lanes: &Lanes, states: &Intervals, index: usize) -> Option<u64> {
     let (begin, end) = states.ends(index);
     let is = |index, state| is_state(lanes, states, index, state);
@@ -69,7 +69,7 @@ fn wake_time(lanes: &Lanes, states: &Intervals, index: usize) -> Option<u64> {
     (waits.into_iter().any(|state| is(index, state)) && !states.is_unfinished(index)).then_some(end)
 }
 
-/// The thread of a number, as in other answers.
+/// Describes a thread by its number, with the same members as other responses.
 fn thread(lanes: &Lanes, number: u32) -> Value {
     let Some(thread) = lanes.meta().threads.get(number as usize) else { return json!({}) };
     json!({ "thread": thread.name, "tid": thread.tid, "pid": thread.pid, "lane": thread.lane })
@@ -116,7 +116,7 @@ fn woken_in(lanes: &Lanes, waker: u32, (begin, end): (u64, u64)) -> (Vec<(u64, u
     (found, false)
 }
 
-/// Adds the scheduling of a thread state, by its row and its index there, to what is reported of it.
+/// Adds scheduling details to the description of a thread state, given by its row and its index there.
 pub fn add(session: &Session, (row, index): (usize, usize), thing: &mut Value) {
     let lanes = &session.lanes;
     let Some((told, states)) = lanes.row(row) else { return };

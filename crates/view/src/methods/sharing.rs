@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Work of one request that several threads share.
+//! Distribution of the work of one request over several threads.
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Threads of a request: with more, who asks at the same time would wait for them.
+/// Maximum number of threads per request; more would delay simultaneous requests.
 const THREADS_MAX: usize = 4;
 
-/// Threads that a request of so many pixels is worth: to begin one takes as long as to draw some
-/// thousands.
+/// Number of threads that pay off for a request with this number of pixels: starting a thread takes
+/// as long as drawing some thousand pixels.
 pub fn threads(pixels: u64) -> usize {
     const PIXELS: u64 = 1 << 12;
     static MACHINE: OnceLock<usize> = OnceLock::new();
@@ -19,13 +19,13 @@ pub fn threads(pixels: u64) -> usize {
     worth.min(*of_machine).clamp(1, THREADS_MAX)
 }
 
-/// Does so many pieces of work, each by whoever is free: what came of them, in their order.
+/// Runs `work` for each number below `count` on several threads, and returns the results in order.
 pub fn shared<T: Send>(count: usize, threads: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut done = Vec::new();
         loop {
-            // Partner: itself on the other threads; each number comes once.
+            // Partner: the same operation on the other threads; each number is returned once.
             let piece = next.fetch_add(1, Ordering::Relaxed);
             if piece >= count {
                 return done;
@@ -35,7 +35,7 @@ pub fn shared<T: Send>(count: usize, threads: usize, work: &(dyn Fn(usize) -> T 
     };
     let mut all = thread::scope(|scope| {
         let begin = |_| thread::Builder::new().name("view-draw".into()).spawn_scoped(scope, run);
-        // Where there can be no more threads, this one does it all.
+        // If no more threads can be started, the existing ones do all the work.
         let others: Vec<_> = (1..threads.min(count)).map_while(|one| begin(one).ok()).collect();
         let mut all = run();
         for other in others {

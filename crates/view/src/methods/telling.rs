@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `at`, `step`: single things.
+//! `at`, `step`: details of single events and intervals.
 
 use lateralis_analysis::ThreadState;
 use lateralis_lanes::{Chosen, Lanes, Listed, PointRef, RowKind, quality_name};
@@ -13,7 +13,7 @@ use crate::rows::{Drawn, drawn_together};
 use crate::session::{Session, lock};
 use crate::told;
 
-/// What is nearest to a time on a row.
+/// The event, interval or value nearest to a time on a row.
 pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let (lane, row) = (params.id("lane")?, params.id("row")?);
     let time = params.time("t")?;
@@ -63,8 +63,8 @@ fn nearest(
     Some(PointRef { lane, index: found.1 as u32 })
 }
 
-/// Of the intervals on some rows that are kept the one nearest to a time, by its row and its index
-/// there; of several the first.
+/// Finds the interval nearest to a time among those of some rows that `keeps` accepts; returns its
+/// row and its index there. Of several, the first.
 fn interval_near(
     lanes: &Lanes,
     rows: &[usize],
@@ -76,7 +76,7 @@ fn interval_near(
     let of_row = |row: usize| {
         let (_, intervals) = lanes.row(row)?;
         let (from, to) = intervals.touching(begin, end);
-        // Those that touch the time, and the next on both sides: a filter may have left few of many.
+        // The nearest accepted intervals on both sides of the time; a filter may accept few of many.
         let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
         let is_kept = |index: &usize| keeps(row, *index);
         let before = (from..middle).rev().find(is_kept);
@@ -92,7 +92,7 @@ fn interval_near(
     nearest.map(|(_, row, index)| (row, index))
 }
 
-/// An event whole.
+/// Describes an event with all its fields.
 pub fn event(
     session: &Session,
     chosen: Option<&Chosen>,
@@ -105,7 +105,7 @@ pub fn event(
     thing["begin"] = thing["ts"].clone();
     thing["name"] = class.map_or(Value::Null, |class| class.name.as_str().into());
     thing["process"] = process(session, &thing);
-    // It was recorded: what is missing beside it changes nothing of it.
+    // Exact because it was recorded; losses elsewhere do not affect it.
     thing["quality"] = "exact".into();
     thing["number"] = Listed::new(&session.lanes, chosen).number_of(point).into();
     let fields = told::fields(session, &[point])?.pop().flatten();
@@ -119,7 +119,7 @@ fn process(session: &Session, thing: &Value) -> Value {
     id.and_then(|id| applications.get(id)).map_or(Value::Null, |a| a.name.as_str().into())
 }
 
-/// An interval whole.
+/// Describes an interval with the fields of its events.
 pub fn interval(
     session: &Session,
     chosen: Option<&Chosen>,
@@ -163,7 +163,7 @@ pub fn interval(
             session.lanes.meta().lanes.get(point.lane as usize).and_then(|l| l.cpu).into();
     }
     if told.kind == RowKind::ThreadStates {
-        // The processor of the event is that of the thread only while it runs.
+        // The CPU of the event is that of the thread only while the thread runs.
         if thing["name"] != ThreadState::Running.name() {
             thing["cpu"] = Value::Null;
         }
@@ -171,7 +171,7 @@ pub fn interval(
     }
     let points: Vec<PointRef> = [from, to].into_iter().flatten().collect();
     let fields = told::fields(session, &points)?.into_iter().flatten();
-    // What the end says only where the beginning says nothing of that name.
+    // Fields of the end are used only if the begin has no field of that name.
     let mut all: Vec<Value> = Vec::new();
     for field in fields.flat_map(|fields| fields.as_array().cloned().unwrap_or_default()) {
         if !all.iter().any(|known| known["name"] == field["name"]) {
@@ -179,7 +179,7 @@ pub fn interval(
         }
     }
     if told.kind == RowKind::Stacks {
-        // How long it was there is no more certain than samples are far apart.
+        // Its duration is only as exact as the distance of samples.
         thing["quality"] = Value::Null;
         all = sampled(session, row, index, from).unwrap_or_default();
     }
@@ -187,8 +187,7 @@ pub fn interval(
     Ok(thing)
 }
 
-/// What is known of a function that samples found: how many, its file, and the line that the first of them
-/// was at.
+/// Details of a function found by samples: number of samples, file, and source line in the first sample.
 fn sampled(
     session: &Session,
     row: usize,
@@ -229,7 +228,7 @@ fn sampled(
     Some(fields)
 }
 
-/// An activity of a script.
+/// Describes a span found by a script.
 fn found(
     session: &Session,
     chosen: Option<&Chosen>,
@@ -273,7 +272,7 @@ fn level(session: &Session, counter: u32, time: i64) -> Option<Value> {
     }))
 }
 
-/// The next event behind a time, or the last before it.
+/// The first event after a time, or the last before it.
 pub fn step(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let time = params.time("t")?;
     let chosen = session.chosen(params.count("filter", 0)?)?;

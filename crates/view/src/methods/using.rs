@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `utilisation`: which share of time somebody ran.
+//! `utilisation`: CPU utilisation by CPU, thread or application.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::answer::{Answer, Numbers, Problem};
 use crate::params::Params;
 use crate::session::Session;
 
-/// Intervals looked at.
+/// Limit of examined intervals.
 const LOOKED_MAX: usize = 20_000_000;
-/// Those who ran most are told one by one.
+/// Maximum number of listed threads or applications, those with the highest utilisation.
 const TOLD_MAX: usize = 64;
 
-/// Whether switches of a processor are missing between two times, so that others can have run: who came
-/// last before is only seen there, and not known to have run until the next came.
+/// Whether context switches of a CPU may be missing between two times, so that other threads can
+/// have run: a thread was switched in, but is not known to have run until the next switch.
 fn is_torn(session: &Session, lane: u32, running: &Intervals, (t0, t1): (i64, i64)) -> bool {
     let rows = &session.lanes.meta().rows;
     let mut seen = (0..rows.len())
@@ -31,10 +31,10 @@ fn is_torn(session: &Session, lane: u32, running: &Intervals, (t0, t1): (i64, i6
     })
 }
 
-/// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor. Stretches
-/// in which switches are missing are left out, and a share that could be larger is a lower bound. Where
-/// no switches are recorded there is no row: a thread whose events come from a CPU need not have run in
-/// between.
+/// Utilisation by pixel and by CPU, thread or application; for the last two, 1 is one CPU.
+/// Intervals with missing context switches are excluded, and a share that could be larger is a
+/// lower bound. CPUs without recorded switches have no row: a thread with events on a CPU need not
+/// have run between these events.
 pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let by = params.text("by")?;
     let scale = Scale::new(params.time("t0")?, params.time("t1")?, params.px()?);
@@ -43,7 +43,7 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
         return Err(Problem::new("cannot read the request", "by", "cpu, thread or application"));
     }
     let mut shares: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    // Those of whom more may have run than is known.
+    // Rows whose utilisation may be higher than known.
     let mut open: BTreeSet<u32> = BTreeSet::new();
     let mut is_any_open = false;
     let mut looked = 0;
@@ -58,8 +58,8 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
             return Err(Problem::new("too much at once", "utilisation", "choose a shorter time"));
         }
         let mut pixel = 0;
-        // Nothing is known of a processor before its first switch and after its last, nor where events of it
-        // are missing.
+        // The occupancy of a CPU is unknown before its first switch, after its last one, and where
+        // its events are missing.
         let known = intervals.len().checked_sub(1).map(|last| {
             let (begin, end) = (intervals.ends(0).0, intervals.ends(last).1);
             begin as i64 <= scale.t0 && scale.t1 <= end as i64
@@ -120,7 +120,7 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
         .into()
     };
     let quality = |id: &u32| {
-        // A thread may have run on any processor.
+        // A thread may have run on any CPU.
         let is_open = if by == "cpu" { open.contains(id) } else { is_any_open };
         let quality = if is_open { Quality::LowerBound } else { Quality::Exact };
         quality.name()

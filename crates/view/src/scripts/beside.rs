@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scripts of several recordings over each of them alone, as if that one had been opened by itself.
+//! Runs of a session's scripts over one of its recordings alone, as if only that recording had been opened.
 //!
 //! ```text
-//! script of all ─┬─ run over the first alone ──► its number there, or why it failed
-//!                └─ run over the second alone ─► …
+//! script of the session ─┬─ run over the first alone ──► its number there, or why it failed
+//!                        └─ run over the second alone ─► …
 //! ```
 //!
-//! Each runs once, when somebody asks first, on a thread of its own: how long it takes, or that it is
-//! stopped, changes nothing else.
+//! Each runs once, at the first request, on a thread of its own, so that a slow or stopped run
+//! delays nothing else.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,10 +20,10 @@ use super::following::STACK_BYTES;
 use crate::answer::Problem;
 use crate::session::{Session, lock};
 
-/// Those that run at the same time; others wait.
+/// Limit of simultaneous runs; further runs are queued.
 const RUNNING_MAX: usize = 16;
 
-/// How far a script has looked, and whether anybody still wants it.
+/// Progress of a script, and whether its result is still wanted.
 #[derive(Debug, Default)]
 pub struct Watch {
     looked: AtomicU64,
@@ -31,12 +31,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// So many events were looked at.
+    /// Stores the number of events examined so far.
     ///
     /// # Errors
-    /// Nobody wants it any more.
+    /// If the run was cancelled.
     pub fn looked(&self, events: u64) -> Result<(), Problem> {
-        // Partners: the loads of `progress`, and the store of `end`. Neither is about other memory.
+        // Partners: the loads of `progress`, and the store of `end`. Neither orders accesses to
+        // other memory.
         self.looked.store(events, Ordering::Relaxed);
         match self.is_over.load(Ordering::Relaxed) {
             true => Err(replaced()),
@@ -44,27 +45,27 @@ impl Watch {
         }
     }
 
-    /// Whatever is watched by this ends soon.
+    /// Cancels the run, which ends soon afterwards.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
-/// A script over a recording alone.
+/// Run of a script over one recording.
 pub struct Run {
     watch: Watch,
-    /// Events of that recording.
+    /// Number of events of the recording.
     events: u64,
     end: Mutex<Option<Result<u32, Problem>>>,
     ended: Condvar,
 }
 
-/// How far it has come.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It has looked at so many of all events.
+    /// `looked` of all `events` were examined.
     Running { looked: u64, events: u64 },
-    /// At all: its number in the session of that recording.
+    /// All events were examined; contains the number of the script in the session of the recording.
     Ended(u32),
 }
 
@@ -74,10 +75,10 @@ impl Run {
         self.ended.notify_all();
     }
 
-    /// How far it has come.
+    /// Returns the progress.
     ///
     /// # Errors
-    /// It failed, or was stopped.
+    /// If the run failed, or was cancelled.
     pub fn progress(&self) -> Result<Progress, Problem> {
         match lock(&self.end).clone() {
             Some(end) => end.map(Progress::Ended),
@@ -88,10 +89,10 @@ impl Run {
         }
     }
 
-    /// Its number, for whoever cannot wait.
+    /// Returns the number of the script, without waiting.
     ///
     /// # Errors
-    /// It failed, or has not ended.
+    /// If the run failed, or has not ended.
     pub fn number(&self) -> Result<u32, Problem> {
         match self.progress()? {
             Progress::Ended(number) => Ok(number),
@@ -103,10 +104,10 @@ impl Run {
         }
     }
 
-    /// Its number, once it has ended.
+    /// Waits for the end of the run, and returns the number of the script.
     ///
     /// # Errors
-    /// It failed, or was stopped.
+    /// If the run failed, or was cancelled.
     pub fn wait(&self) -> Result<u32, Problem> {
         let mut end = lock(&self.end);
         loop {
@@ -118,28 +119,28 @@ impl Run {
     }
 }
 
-/// One that was asked for.
+/// A requested run.
 struct Known {
     side: u32,
     script: Arc<Ran>,
     run: Arc<Run>,
 }
 
-/// All of them. Scripts of one text are one.
+/// All runs. Scripts with equal text share a run.
 #[derive(Default)]
 pub struct Beside {
     known: Mutex<Vec<Known>>,
-    /// Scripts of all that others have taken the place of, by number.
+    /// Numbers of replaced scripts of the session.
     replaced: Mutex<BTreeSet<u32>>,
     queue: Arc<Queue>,
 }
 
 impl Beside {
-    /// A script over a recording, which begins when it is asked for first; `place` is where that
-    /// recording is.
+    /// Returns the run of a script over a recording, and starts it at the first request; `place` is
+    /// the path of the recording, for messages.
     ///
     /// # Errors
-    /// Another has taken its place before.
+    /// If the script was replaced before.
     pub fn run(
         &self,
         (side, session, place): (u32, &Arc<Session>, String),
@@ -178,11 +179,11 @@ impl Beside {
         Ok(run)
     }
 
-    /// Of the scripts of all, another has taken the place of one: where that still runs it ends,
-    /// unless one that is left has the same text.
+    /// Marks a script of the session as replaced, and cancels its unfinished runs unless another
+    /// script has the same text.
     pub fn replaced(&self, id: u32, all: &[Arc<Ran>]) {
         let Some(script) = all.get(id as usize) else { return };
-        // In this order, as `run` has them.
+        // Locked in the same order as in `run`.
         let mut known = lock(&self.known);
         let mut replaced = lock(&self.replaced);
         replaced.insert(id);
@@ -204,7 +205,7 @@ fn replaced() -> Problem {
     Problem::new("the script was replaced by another", "", "use that")
 }
 
-/// Which script it is, and of which recording.
+/// Adds the name of the script and the recording to a problem.
 fn told(problem: Problem, name: &str, place: &str) -> Problem {
     let Problem { what, place: at, advice } = problem;
     let advice = if advice.is_empty() { "switch it off, or change it".into() } else { advice };
@@ -214,7 +215,7 @@ fn told(problem: Problem, name: &str, place: &str) -> Problem {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Work for some threads, which end when there is none.
+/// Jobs for a limited number of threads, which end when the queue is empty.
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
@@ -227,10 +228,10 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Has it done, as soon as others are.
+    /// Queues a job.
     ///
     /// # Errors
-    /// There can be no thread for it.
+    /// If no thread can be started for it.
     fn push(self: &Arc<Self>, job: Job) -> std::io::Result<()> {
         let mut waiting = lock(&self.waiting);
         waiting.jobs.push_back(job);
@@ -246,7 +247,7 @@ impl Queue {
         let thread = thread::Builder::new().name("script".into()).stack_size(STACK_BYTES);
         match thread.spawn(work) {
             Ok(_) => waiting.threads += 1,
-            // Another does it.
+            // A running thread will take the job.
             Err(_) if waiting.threads > 0 => {}
             Err(error) => {
                 waiting.jobs.pop_back();

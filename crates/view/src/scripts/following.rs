@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A script that looks for activities in what comes, as long as the session grows.
+//! Scripts that find spans in a live session.
 //!
-//! Each has a thread of its own, on which its engine stays, and reads the recording by itself as far
-//! as the session has ([`Shown`]): what it costs, or that it is stopped, changes nothing else.
+//! Each script has a thread of its own, on which its engine stays, and reads the recording itself
+//! as far as the session has read it ([`Shown`]): a slow or stopped script delays nothing else.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,18 +20,20 @@ use crate::answer::Problem;
 use crate::indexing::Marks;
 use crate::session::{Session, lock};
 
-/// After so long without a newer state pages are told what was found: else with that.
+/// Results are announced separately if no snapshot arrived for this time; otherwise the snapshot
+/// announces them.
 const QUIET: Duration = Duration::from_millis(150);
-/// Who is behind tells what was found after so much work: as often as an eye wants to see it.
+/// Length of a turn, after which a lagging script publishes its results; longer if opening the
+/// recording takes long ([`OPENINGS`]).
 const TURN: Duration = Duration::from_millis(200);
-/// Work is at least so many times as long as it takes to open what is there, so that of all the time
-/// a fifth at most goes into that, however much is there.
+/// A turn takes at least this multiple of the time needed to open the recording, so that opening
+/// takes at most a fifth of the time, whatever the size of the recording.
 const OPENINGS: u32 = 4;
 
-/// How often one begins anew, whose first events were forgotten before it had seen them.
+/// Limit of restarts of a script whose first events were evicted before it examined them.
 const BEGINNINGS: u32 = 8;
 
-/// How much is looked at before what was found is told.
+/// Amount of work until results are published.
 pub struct Turn<'a> {
     is_over: &'a AtomicBool,
     begun: Instant,
@@ -40,20 +42,20 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// What is to be read is open: now it begins.
+    /// Starts the turn, after the recording was opened.
     pub fn begin(&mut self) {
         let now = Instant::now();
         self.time = TURN.max(now.duration_since(self.begun) * OPENINGS);
         self.begun = now;
     }
 
-    /// Whether it is over with the event that was looked at.
+    /// Whether the turn ends after the event just examined.
     pub fn ends(&mut self) -> bool {
-        /// Events between two looks at the clock: it takes less than looking at one of them.
+        /// Number of events between two clock readings; a reading takes less time than examining an event.
         const LOOK: u64 = 16;
         self.left = self.left.saturating_sub(1);
         let is_late = || self.left.is_multiple_of(LOOK) && self.begun.elapsed() >= self.time;
-        // Partner: the store of `end`. It is only about not to work in vain.
+        // Partner: the store of `end`. It only avoids useless work.
         self.left == 0 || self.is_over.load(Ordering::Relaxed) || is_late()
     }
 }
@@ -64,7 +66,7 @@ pub fn turn_of_one() -> Turn<'static> {
     Turn { is_over: &IS_OVER, begun: Instant::now(), time: TURN, left: 1 }
 }
 
-/// Tells pages that there is more than they were told of.
+/// Notifies pages of new results.
 #[derive(Clone, Default)]
 pub struct Wake {
     count: Arc<AtomicU64>,
@@ -72,18 +74,18 @@ pub struct Wake {
 }
 
 impl Wake {
-    /// That calls somebody.
+    /// Creates a notifier that calls `tell`.
     pub fn telling(tell: Arc<dyn Fn() + Send + Sync>) -> Self {
         Self { tell: Some(tell), ..Self::default() }
     }
 
-    /// How often it was told.
+    /// Number of changes of the results' lists.
     pub fn count(&self) -> u64 {
-        // Partner: the addition below. Whoever sees an older number is told again.
+        // Partner: the addition below. A page with an older number is notified again.
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Lists are another.
+    /// Counts a change of the lists.
     fn note(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
@@ -96,54 +98,55 @@ impl Wake {
     }
 }
 
-/// The newest state of a session that grows.
+/// The newest snapshot of a live session.
 #[derive(Default)]
 pub struct Newest {
     state: Mutex<Option<Arc<State>>>,
-    /// When it begins, where bytes of what was before may be gone; else 0.
+    /// Begin of the session if earlier bytes may be released; else 0.
     begin: AtomicU64,
 }
 
 impl Newest {
-    /// There is a newer one. Before any byte goes that it does not need.
+    /// Sets a newer snapshot. Must be called before any byte is released that the snapshot does not need.
     pub fn set(&self, state: &Arc<State>) {
         *lock(&self.state) = Some(Arc::clone(state));
         let begin = if state.is_let_go { state.lanes.meta().begin } else { 0 };
-        // Partner: the load of `beyond`. Whoever reads bytes that are gone by then sees it.
+        // Partner: the load of `beyond`. A script that reads released bytes afterwards detects it
+        // by this value.
         self.begin.store(begin, Ordering::Release);
     }
 
-    /// It, if there is any.
+    /// Returns the newest snapshot, if any.
     pub fn get(&self) -> Option<Arc<State>> {
         lock(&self.state).clone()
     }
 
-    /// It, if bytes of what was behind a time may be gone.
+    /// Returns the newest snapshot if bytes of events after `time` may have been released.
     ///
-    /// Cost: of an event that is not: a look at a number.
+    /// Cost: one atomic load otherwise.
     pub fn beyond(&self, time: u64) -> Option<Arc<State>> {
         // Partner: the store of `set`.
         if self.begin.load(Ordering::Acquire) <= time { None } else { self.get() }
     }
 }
 
-/// How far a session has grown.
+/// Parts of a snapshot that scripts need.
 pub struct State {
     pub lanes: Arc<Lanes>,
     pub serial: u64,
     pub lists: u64,
     pub is_live: bool,
     pub shown: Shown,
-    /// Events that were forgotten; and whether their bytes go as well.
+    /// Number of evicted events, and whether their bytes are released as well.
     pub forgotten: u64,
     pub is_let_go: bool,
-    /// How its events are read again.
+    /// Where and with which clock events are read again.
     pub marks: Arc<Vec<(i64, Marks)>>,
     pub clock: Option<Clock>,
 }
 
 impl State {
-    /// Of a session that grows.
+    /// Creates it from a live session; `None` if the session is not live.
     #[must_use]
     pub fn of(session: &Session) -> Option<Self> {
         let growth = session.growth.as_ref()?;
@@ -154,13 +157,13 @@ impl State {
         Some(Self { lanes, serial, lists, is_live, shown, forgotten, is_let_go, marks, clock })
     }
 
-    /// The first moment that is remembered.
+    /// Time of the first event that is not evicted.
     pub fn begin(&self) -> i64 {
         let meta = self.lanes.meta();
         meta.origin.saturating_add_unsigned(meta.begin)
     }
 
-    /// Reads what is remembered: begins there or before.
+    /// Creates a reader that starts at or before the first event that is not evicted.
     pub fn tail(&self, path: &Path) -> Tail {
         let before = self.marks.partition_point(|(time, _)| *time < self.begin()).checked_sub(1);
         let nothing = Marks::default();
@@ -169,7 +172,7 @@ impl State {
     }
 }
 
-/// What a script finds, and who looks for it.
+/// A script of a live session, with its thread and its results.
 #[derive(Default)]
 pub struct Follower {
     found: Mutex<Option<Arc<Found>>>,
@@ -181,17 +184,17 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Of a session that does not grow.
+    /// Creates the result of a script in a session that is not live.
     pub fn ended(found: Found) -> Arc<Self> {
         let found = Mutex::new(Some(Arc::new(found)));
         Arc::new(Self { found, is_over: AtomicBool::new(true), ..Self::default() })
     }
 
-    /// Has a script look at all there is, and follow: back when there is something to tell, though
-    /// that may not be all; later after so many events at least.
+    /// Starts a script, and returns when it has first results, which may be incomplete. It then
+    /// follows the session; results are published after at most `turn_events` events.
     ///
     /// # Errors
-    /// What is wrong with the script; the recording cannot be read.
+    /// If the script is wrong, or the recording cannot be read.
     pub fn start(
         session: &Session,
         (name, text): (&str, &str),
@@ -216,7 +219,7 @@ impl Follower {
                 let looked = following.look(&state, &shared.newest, shared.turn());
                 left -= 1;
                 match shared.newest.get() {
-                    // Nobody was told anything of it: it begins with what is there by now.
+                    // Nothing was published yet: restart with the current begin of the session.
                     Some(newer) if following.is_overtaken && left > 0 => state = newer,
                     _ => break (following, looked),
                 }
@@ -244,18 +247,18 @@ impl Follower {
         *lock(&self.found) = Some(Arc::new(found));
     }
 
-    /// What was found by now.
+    /// The latest results.
     pub fn found(&self) -> Option<Arc<Found>> {
         lock(&self.found).clone()
     }
 
-    /// Whether it looks for more.
+    /// Whether the script is still running.
     pub fn is_at_work(&self) -> bool {
         // Partner: the stores of `start`, `end` and `run`.
         !self.is_over.load(Ordering::Acquire)
     }
 
-    /// The session has grown.
+    /// Passes a newer snapshot to the script.
     pub fn go_on(&self, state: &Arc<State>) {
         if self.is_at_work() {
             let mut next = lock(&self.next);
@@ -266,7 +269,7 @@ impl Follower {
         }
     }
 
-    /// Nobody wants it any more: what it found is given back.
+    /// Stops the script and drops its results.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         *lock(&self.next) = None;
@@ -274,7 +277,7 @@ impl Follower {
         self.has_next.notify_one();
     }
 
-    /// The next state, so long at most.
+    /// Waits for the next snapshot, at most `time`.
     fn wait(&self, time: Duration) -> Option<Arc<State>> {
         let mut next = lock(&self.next);
         if next.is_none() && self.is_at_work() {
@@ -283,7 +286,7 @@ impl Follower {
         next.take()
     }
 
-    /// Follows from a state on, of which not all may have been looked at.
+    /// Follows the session, starting with a snapshot that may not be examined completely.
     fn run(&self, following: &mut Following, wake: &Wake, mut state: Arc<State>) {
         let mut is_news = false;
         while self.is_at_work() {
@@ -291,11 +294,12 @@ impl Follower {
             if is_done && !state.is_live {
                 break;
             }
-            // What there was when it began is looked at to its end, also where that is forgotten by then.
+            // The events of the first snapshot are examined to the end, even if they are evicted
+            // meanwhile.
             if following.serial > 0 {
                 match self.wait(if is_done { QUIET } else { Duration::ZERO }) {
                     Some(next) if next.serial > state.serial => state = next,
-                    // Nobody draws anything, unless told to.
+                    // Pages only redraw when they are notified.
                     None if is_done && std::mem::take(&mut is_news) => wake.tell(),
                     _ => {}
                 }
@@ -317,15 +321,15 @@ impl Follower {
             if is_stopped {
                 break;
             }
-            // Who is behind is not quiet for long.
+            // A lagging script announces its results after each turn.
             if following.serial < state.serial && std::mem::take(&mut is_news) {
                 wake.tell();
             }
         }
-        // What has ended, or was stopped, is told once more.
+        // The final results are announced as well.
         wake.tell();
     }
 }
 
-/// Stack of the thread: twice that of the script's calls, and of what calls it.
+/// Stack size of the thread: twice the size that calls of a script and the engine need.
 pub const STACK_BYTES: usize = 2 << 20;

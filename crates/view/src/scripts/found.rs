@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Activities that a script has found.
+//! Results of scripts: spans, called activities.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,49 +14,48 @@ use super::places::Places;
 use crate::answer::Problem;
 use crate::session::{Session, lock};
 
-/// Activities that one may find.
+/// Limit of activities of one script.
 pub const FOUND_MAX: usize = 4_000_000;
-/// The tag of an event that stands on no lane.
+/// Tag of an event without a lane.
 pub const NOWHERE: u64 = u64::MAX;
-/// How far a script that follows may be behind what is shown, until that is told: of what came just
-/// now it is found out while it is drawn.
+/// A script counts as lagging if the session is ahead of it by more than this; the newest events
+/// are examined while the session is drawn.
 const BEHIND_NANOS: u64 = 1_000_000_000;
 
-/// What a row does not say of an activity.
+/// Attributes of an activity that its row does not contain.
 pub struct Told {
-    /// What tells it apart.
+    /// Key of the activity.
     pub key: String,
-    /// Its thread.
+    /// Thread of the activity.
     pub thread: u32,
 }
 
-/// The same of activities of a session that grows, by their numbers.
+/// Attributes of activities in a live session, by number.
 pub type Telling = Arc<Mutex<HashMap<u32, (u64, Told), RandomState>>>;
 
-/// What of activities is not in their rows, by [`Intervals::thread`].
+/// Attributes that rows do not contain, by the number stored in [`Intervals::thread`].
 pub enum Rest {
-    /// Of all.
+    /// Attributes of all activities.
     Whole(Vec<Told>),
-    /// Of those that are remembered; with when each ended.
+    /// Attributes of the activities that are not evicted, with the end of each.
     Growing(Telling),
 }
 
-/// What was found up to a moment.
+/// Results of a script up to some time.
 pub struct Found {
-    /// Activities on rows of their own; lanes are those of the session. Events are counted with those
-    /// forgotten.
+    /// Rows of activities, on the lanes of the session. Indices of events include evicted ones.
     pub lanes: Lanes,
-    /// More of each.
+    /// Further attributes of each activity.
     pub rest: Rest,
-    /// How many have ended.
+    /// Number of completed activities.
     pub count: u64,
-    /// Up to when they were looked for, since the origin.
+    /// Time up to which events were examined, relative to the origin.
     pub until: u64,
-    /// The newest state of the session that was looked at, and how often it was by then.
+    /// The newest snapshot that was examined, and the number of examinations so far.
     pub serial: (u64, u64),
-    /// The newest state of which all was.
+    /// The newest snapshot that was examined completely.
     pub done: u64,
-    /// Why nobody looks any further.
+    /// Reason why the script was stopped.
     pub stopped: Option<Problem>,
 }
 
@@ -69,32 +68,31 @@ impl Found {
         }
     }
 
-    /// What tells an activity apart, where its script says so.
+    /// Key of an activity, if its script sets one.
     #[must_use]
     pub fn key(&self, row: &Intervals, index: usize) -> Option<String> {
         self.told(row, index, |told| told.key.clone()).filter(|key| !key.is_empty())
     }
 
-    /// The thread of an activity.
+    /// Thread of an activity.
     #[must_use]
     pub fn thread(&self, row: &Intervals, index: usize) -> u32 {
         self.told(row, index, |told| told.thread).unwrap_or(NONE)
     }
 
-    /// Whether a filter leaves an activity: as of a declared span, both events count.
+    /// Whether a filter keeps an activity: both events must be kept, as with declared spans.
     #[must_use]
     pub fn is_left(&self, session: &Session, chosen: &Chosen, row: usize, index: usize) -> bool {
         let Some((_, intervals)) = self.lanes.row(row) else { return false };
         intervals.events(index).into_iter().flatten().all(|point| {
             let forgotten = session.lanes.points(point.lane).map_or(0, |of| of.forgotten());
-            // Modulo 2^32, as they are counted; of what is forgotten nobody knows any more.
+            // Event numbers are modulo 2^32. For evicted events, the filter's result is unknown.
             let index = point.index.wrapping_sub(forgotten as u32);
             (index as i32) < 0 || chosen.has(PointRef { index, ..point })
         })
     }
 
-    /// Up to when they are known, if that is not nearly all of the session: the script was stopped, or
-    /// is slower than what comes.
+    /// End of the examined time if the script lags, because it was stopped or is too slow.
     #[must_use]
     pub fn behind(&self, session: &Session) -> Option<u64> {
         let end = session.lanes.meta().end;
@@ -103,18 +101,18 @@ impl Found {
     }
 }
 
-/// Activities, and who finds them.
+/// State of a search for activities.
 pub struct Finding {
     pub activities: Activities,
     pub found: Vec<Activity>,
     pub places: Lasts,
 }
 
-/// Of each lane its last event.
+/// The last event of each lane.
 #[derive(Default)]
 pub struct Lasts(Vec<Last>);
 
-/// The last event of a lane, and how many of its time were before it.
+/// Time of the last event of a lane, and number of earlier events with that time.
 #[derive(Clone, Default)]
 struct Last {
     time: Option<i64>,
@@ -122,7 +120,8 @@ struct Last {
 }
 
 impl Lasts {
-    /// Knows an event by its lane and the place among those of its time.
+    /// Returns a tag that identifies an event by its lane and its position among events with the
+    /// same time.
     pub fn tag(&mut self, lane: Option<u32>, time: i64) -> u64 {
         let Some(lane) = lane else { return NOWHERE };
         if self.0.len() <= lane as usize {
@@ -135,7 +134,7 @@ impl Lasts {
     }
 }
 
-/// The event of a tag and a time; `None` where it does not stand in its lane as it was told.
+/// Finds the event of a tag and a time; `None` if the lane has no such event.
 pub fn point_of(lanes: &Lanes, tag: u64, time: i64) -> Option<PointRef> {
     let (lane, before) = ((tag >> 32) as u32, tag as u32);
     let points = lanes.points(lane).filter(|_| tag != NOWHERE)?;
@@ -146,7 +145,7 @@ pub fn point_of(lanes: &Lanes, tag: u64, time: i64) -> Option<PointRef> {
     is_it.then_some(PointRef { lane, index: index as u32 })
 }
 
-/// The event at which an activity begins or ends, counted with those forgotten.
+/// The event at which an activity begins or ends; its index includes evicted events.
 pub fn point(lanes: &Lanes, end: &End) -> Option<PointRef> {
     let point = point_of(lanes, end.tag, end.time.0)?;
     let forgotten = lanes.points(point.lane)?.forgotten();
@@ -158,7 +157,7 @@ pub fn key(key: &[Scalar]) -> String {
     parts.join(" ")
 }
 
-/// Activities on rows of their own, below the processor that they began on, else their thread.
+/// Builds rows of activities, on the lane of the CPU on which they began, or of their thread.
 pub fn rows(
     session: &Session,
     places: &Places,
@@ -176,7 +175,7 @@ pub fn rows(
             begin: activity.begin.time.0,
             end: Some(activity.end.time.0),
             name: activity.kind as u32,
-            // No thread, but where more is told of it.
+            // Not a thread, but the number of the further attributes.
             thread: index,
             from: point(&session.lanes, &activity.begin),
             to: point(&session.lanes, &activity.end),

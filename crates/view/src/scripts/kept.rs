@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What filters of scripts keep.
+//! Events that filters of scripts keep.
 
 use lateralis_analysis::filter::Context;
 use lateralis_lanes::RankedBits;
@@ -15,16 +15,16 @@ use super::problem;
 use crate::answer::Problem;
 use crate::session::Session;
 
-/// What the filters of a script keep.
+/// Results of the filters of a script.
 pub struct Kept {
-    /// By lane: events before the first, and of each that follows whether it is kept.
+    /// By lane: number of events before the first one, and for each event whether it is kept.
     pub lanes: Vec<(u64, RankedBits)>,
-    /// Up to when it has looked at all events.
+    /// Time up to which all events were examined.
     pub until: i64,
 }
 
 impl Kept {
-    /// Whether an event is kept: by its lane and its number there, those forgotten included.
+    /// Whether an event is kept, given by its lane and its index there including evicted events.
     #[must_use]
     pub fn has(&self, lane: u32, number: u64) -> bool {
         self.lanes.get(lane as usize).is_some_and(|(before, bits)| {
@@ -37,11 +37,11 @@ impl Kept {
         self.lanes.iter().map(|(_, bits)| bits.count()).sum()
     }
 
-    /// The same with what was seen behind it, as far as the session has grown.
+    /// Appends results for newer events, and drops those of evicted events.
     pub fn after(&self, session: &Session, seen: Vec<Vec<(i64, bool)>>, until: i64) -> Self {
         let lanes = (0u32..).zip(seen).map(|(lane, mut seen)| {
             if !seen.is_sorted_by_key(|(time, _)| *time) {
-                // Those of one time as they came.
+                // A stable sort keeps the order of events with equal times.
                 seen.sort_by_key(|(time, _)| *time);
             }
             let nothing = (0, RankedBits::default());
@@ -52,7 +52,7 @@ impl Kept {
             let before = if is_new { forgotten } else { known.0 };
             let forgets = usize::try_from(forgotten.saturating_sub(before)).unwrap_or(usize::MAX);
             let left = known.1.len().saturating_sub(forgets);
-            // What was read again may begin earlier than what is remembered.
+            // Events that were read again may begin before the oldest event in the index.
             let wanted = points.len().saturating_sub(left);
             let missing = wanted.saturating_sub(seen.len());
             let fresh = seen[seen.len().saturating_sub(wanted)..].iter().map(|(_, is)| *is);
@@ -63,7 +63,7 @@ impl Kept {
     }
 }
 
-/// Runs a script over the events of a stretch, both ends included: of each lane what it keeps.
+/// Runs a script over the events of a time range, both ends included; collects kept events by lane.
 pub fn over(
     session: &Session,
     (begin, end): (i64, i64),
@@ -101,7 +101,8 @@ pub fn over(
         if let Some(lane) = lane.filter(|_| has_filters) {
             seen[lane as usize].push((event.time.0, is_kept));
         }
-        // Those that are not kept have their places as well.
+        // Events that are not kept are counted as well, because a tag contains the position among
+        // all events.
         let tag = finding.as_mut().map_or(NOWHERE, |finding| finding.places.tag(lane, at.time.0));
         if let Some(Finding { activities, found, .. }) = finding.as_mut().filter(|_| is_kept) {
             let end = End { time: at.time, writer: at.writer, cpu: at.cpu, tag };

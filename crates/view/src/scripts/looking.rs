@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A script at work on what comes, turn by turn.
+//! Evaluation of a script on a live session, in turns.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ use super::{load, problem};
 use crate::answer::Problem;
 use crate::session::lock;
 
-/// A script at work.
+/// A running script.
 pub struct Following {
     script: Script,
     names_of_kinds: Vec<String>,
@@ -32,35 +32,35 @@ pub struct Following {
     classes: usize,
     pub growing: Growing,
     places: Places,
-    /// What lanes and lists `places` and `known` are of.
+    /// Version of the lists, and number of lanes, for which `places` and `known` were built.
     lists: Option<(u64, usize)>,
     known: HashSet<String, RandomState>,
     lasts: Lasts,
-    /// By the number of its beginning.
+    /// Open activities, by number.
     begun: HashMap<u64, Begun, RandomState>,
     telling: Telling,
-    /// How many were told of when it was looked last which are forgotten, and their bytes.
+    /// Number of attributes, and their bytes, after evicted ones were removed last.
     told: (usize, usize),
     next: u32,
-    /// Nothing before it is looked at.
+    /// Events before this time are ignored.
     begin: i64,
-    /// Up to when all was looked at, since the origin.
+    /// Time up to which all events were examined, relative to the origin.
     until: u64,
-    /// The last state of which all was looked at: 0 if there is none.
+    /// The last snapshot that was examined completely; 0 if none.
     pub serial: u64,
-    /// The newest state of which some was.
+    /// The newest snapshot that was examined at least partly.
     begun_serial: u64,
     looks: u64,
-    /// Events that it has looked at, and those forgotten before it began.
+    /// Number of examined events, and of events that were evicted before the script started.
     looked: u64,
     forgotten: u64,
-    /// Whether it was stopped because of events that were forgotten before it saw them.
+    /// Whether the script was stopped because events were evicted before it examined them.
     pub is_overtaken: bool,
     pub count: u64,
 }
 
 impl Following {
-    /// With nothing looked at.
+    /// Creates a script that has not examined any event.
     pub fn new(name: &str, text: &str, path: &Path, state: &State) -> Result<Self, Problem> {
         let script = load(name, text)?;
         Ok(Self {
@@ -91,13 +91,13 @@ impl Following {
         })
     }
 
-    /// No event was forgotten before it saw it, as of a state.
+    /// Checks that no event of a snapshot was evicted before the script examined it.
     ///
     /// # Errors
-    /// So many were.
+    /// If events were missed.
     fn check_in_time(&mut self, state: &State) -> Result<(), Problem> {
         let missed = match state.lanes.meta().begin > self.until {
-            // All that it has looked at is among those forgotten.
+            // All examined events are among the evicted ones.
             true => state.forgotten.saturating_sub(self.forgotten + self.looked),
             false => return Ok(()),
         };
@@ -111,12 +111,13 @@ impl Following {
         Err(Problem::new(what, "script", "have it look at fewer events"))
     }
 
-    /// Looks at what has come, up to a state, for one turn.
+    /// Examines new events up to a snapshot, for one turn.
     ///
-    /// Cost: by what has come; and by lanes and threads, where there are new ones.
+    /// Cost: proportional to the new events; if lanes or threads are new, also to the number of
+    /// lanes and threads.
     ///
     /// # Errors
-    /// The script was stopped; the recording cannot be read.
+    /// If the script was stopped, or the recording cannot be read.
     pub fn look(
         &mut self,
         state: &State,
@@ -125,7 +126,8 @@ impl Following {
     ) -> Result<(), Problem> {
         let meta = state.lanes.meta();
         self.begun_serial = state.serial;
-        // What there was where it began it sees to the end, as long as the recording has that.
+        // Events of the first snapshot are examined to the end, as long as the recording still
+        // contains them.
         if self.serial > 0 {
             self.check_in_time(state)?;
         }
@@ -158,7 +160,7 @@ impl Following {
         let (mut broke_off, mut is_late) = (false, false);
         turn.begin();
         tail.read_to(&recording, &state.shown, &mut |event, _| {
-            // Events between the one before and this may have had bytes that are gone.
+            // Bytes of events between the previous event and this one may have been released.
             if let Some(newest) = newest.beyond(*until) {
                 is_late = newest.forgotten > forgotten + *looked;
                 if is_late {
@@ -168,7 +170,7 @@ impl Following {
             let at = facts.at(event);
             facts.of(event, |_, _| {});
             let is_known = known.contains(&event.class.name);
-            // What is late may be of a time before it began.
+            // Events out of order may have a time before the begin of the script.
             *looked += u64::from(is_known && (at.time.0 >= begin || !is_first));
             if is_known && at.time.0 >= begin {
                 let lane = places.of(event, &at, &recording.streams);
@@ -187,11 +189,11 @@ impl Following {
             if broke_off { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.looks += 1;
-        // So may those behind the last.
+        // Bytes of events after the last one may have been released as well.
         if let Some(newest) = newest.beyond(self.until) {
             result = result.and_then(|()| self.check_in_time(&newest));
         }
-        // Else not all was looked at: of the same time others may follow.
+        // Otherwise not all events were examined: more events with the same time may follow.
         if !broke_off && !is_late && !self.is_overtaken {
             self.until = meta.end;
             self.serial = state.serial;
@@ -200,7 +202,7 @@ impl Following {
         result
     }
 
-    /// Changes whenever more is to be said of its rows.
+    /// Changes whenever the description of its rows changes.
     pub fn lists(&self) -> u64 {
         self.growing.row_count() as u64 + self.growing.left_out()
     }
@@ -226,13 +228,13 @@ impl Following {
         }
     }
 
-    /// Forgets what the session has.
+    /// Evicts what the session has evicted.
     fn forget(&mut self, begin: u64) {
         if begin > self.growing.begin() {
             self.growing.forget(begin);
         }
         let mut all = lock(&self.telling);
-        // As often as there are twice as many: each is looked at twice on average.
+        // Only when the number has doubled, so that each entry is examined twice on average.
         if all.len() > 2 * self.told.0 + 1024 {
             all.retain(|_, (end, _)| *end > begin);
             self.told.1 = all.values().map(|(_, told)| bytes(told)).sum();
@@ -240,7 +242,7 @@ impl Following {
         }
     }
 
-    /// Nothing comes any more: what has not ended was none.
+    /// Drops open activities: no more events arrive that could end them.
     fn close(&mut self) {
         for (_, Begun { opened, .. }) in self.begun.drain() {
             if let Some(opened) = opened {
@@ -249,7 +251,7 @@ impl Following {
         }
     }
 
-    /// All of it by now.
+    /// The current results.
     pub fn found(&mut self, state: &State, stopped: Option<Problem>) -> Found {
         if stopped.is_some() || !state.is_live && self.serial >= state.serial {
             self.close();
@@ -269,7 +271,7 @@ impl Following {
     }
 }
 
-/// Names as the index of a session has them.
+/// Names of threads and processes as in the index of the session.
 fn names_of(recording: &Recording, meta: &Meta) -> Names {
     let mut names = recording.names.clone();
     for thread in &meta.threads {
@@ -296,7 +298,7 @@ mod tests {
     use super::{Following, Newest, State};
     use crate::scripts::following::turn_of_one;
 
-    /// A moment of a session with an event each nanosecond.
+    /// A snapshot of a session with one event per nanosecond.
     fn state(growing: &Growing, serial: u64) -> State {
         State {
             lanes: Arc::new(growing.lanes(Meta::default())),
@@ -323,7 +325,7 @@ mod tests {
         let nowhere = Path::new("/nowhere");
         let text = r#"activity("a").begin("b").end("c");"#;
         let mut following = Following::new("a", text, nowhere, &first).unwrap();
-        // It has seen those from 10 on, and begun with what came since.
+        // It has examined events from 10 on, and some of the newer ones.
         (following.serial, following.until, following.looked) = (1, 50, 40);
         growing.forget(50);
         assert!(following.check_in_time(&state(&growing, 2)).is_ok(), "all were seen");
@@ -332,7 +334,7 @@ mod tests {
         let newest = Newest::default();
         let stopped = following.look(&state, &newest, turn_of_one()).expect_err("stopped");
         assert!(stopped.what.contains("23 events were forgotten"), "{stopped:?}");
-        // The row is missing from there on, not from now on.
+        // The row is incomplete from there on, not from the current time on.
         assert_eq!(following.found(&state, Some(stopped)).until, 50);
     }
 }

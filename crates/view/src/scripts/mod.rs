@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scripts of the page: what their filters keep, and the activities they find.
+//! Scripts of the page: events that their filters keep, and activities that they find.
 
 mod beside;
 mod following;
@@ -24,43 +24,43 @@ pub use found::{Found, Lasts, point_of};
 use kept::{Kept, over};
 pub use places::Places;
 
-/// Scripts of a session.
+/// Limit of scripts in a session.
 const SCRIPTS_MAX: usize = 256;
-/// Those of them that follow a session that grows, each on a thread of its own.
+/// Limit of scripts that follow a live session, each on a thread of its own.
 const FOLLOWING_MAX: usize = 16;
-/// What filters leave of rows of a script, of which is remembered which it is.
+/// Limit of cached filter results for rows of a script.
 const LEFT_MAX: usize = 64;
 
-/// What is left of a row.
+/// Cached result of a filter for a row.
 struct LeftOf {
     filter: u64,
     row: usize,
-    /// Of what was found by then.
+    /// Version of the script's results.
     serial: (u64, u64),
     left: Arc<Left>,
 }
 
-/// A script that has run.
+/// A script that was run.
 pub struct Ran {
-    /// As the page calls it.
+    /// Name given by the page.
     pub name: String,
-    /// To go on where the session grows.
+    /// Source text, to run it over further events of a live session.
     text: String,
-    /// What its filters keep, if it has any.
+    /// Result of its filters, if it has any.
     kept: Mutex<Option<Arc<Kept>>>,
-    /// Its activities, if it has any; where the session grows, who looks for more.
+    /// Its activities, if it has any; in a live session, the thread that finds them.
     found: Option<Arc<Follower>>,
     left: Mutex<Vec<LeftOf>>,
-    /// How it ran.
+    /// Execution mode.
     pub how: String,
-    /// Events kept when it ran.
+    /// Number of events kept at the first run.
     count: u64,
-    /// Its page has gone: it holds nothing any more.
+    /// Its page was closed, and all its data is dropped.
     is_left: bool,
 }
 
 impl Ran {
-    /// The place of a script whose page has gone.
+    /// Placeholder for a script whose page was closed.
     fn left_by_its_page(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -74,27 +74,27 @@ impl Ran {
         }
     }
 
-    /// What its filters keep, if it has any.
+    /// Result of its filters, if it has any.
     #[must_use]
     pub fn kept(&self) -> Option<Arc<Kept>> {
         lock(&self.kept).clone()
     }
 
-    /// Its activities by now, if it has any.
+    /// Its current activities, if it has any.
     #[must_use]
     pub fn found(&self) -> Option<Arc<Found>> {
         self.found.as_ref()?.found()
     }
 
-    /// Activities found by now, or events that were kept when it ran.
+    /// Number of activities found so far, or of events kept at the first run.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.found().map_or(self.count, |found| found.count)
     }
 
-    /// What a filter leaves of a row ([`Found::is_left`]). `None`: all.
+    /// Applies a filter to a row ([`Found::is_left`]); `None` if all are kept.
     ///
-    /// Cost: a look at each activity, once for each filter.
+    /// Cost: one check per activity, once for each filter.
     #[must_use]
     pub fn left(
         &self,
@@ -118,7 +118,7 @@ impl Ran {
         let keeps = |index: usize| found.is_left(session, chosen, row, index);
         let before = before.filter(|(serial, _)| *serial < found.serial).map(|(_, left)| left);
         let left = Arc::new(intervals.left_after(before.as_deref(), keeps));
-        // Of events that came behind this state of the session the filter does not know yet.
+        // The filter has not examined events newer than this snapshot of the session yet.
         if found.serial.0 > session.serial() {
             return Some(left);
         }
@@ -136,15 +136,15 @@ impl Ran {
         Some(left)
     }
 
-    /// Has its filters look at what has come since they did, in a session that grows.
+    /// Runs its filters over events of a live session that are new since the last run.
     ///
     /// # Errors
-    /// What the script has to say; the recording cannot be read.
+    /// If the script fails, or the recording cannot be read.
     pub fn catch_up(&self, session: &Session) -> Result<(), Problem> {
         if session.growth.is_none() {
             return Ok(());
         }
-        // One at a time: the next finds it done.
+        // Locked during the run: simultaneous requests wait, and find the work done.
         let mut own = lock(&self.kept);
         let Some(kept) = own.clone() else { return Ok(()) };
         let end = end_of(session);
@@ -169,50 +169,50 @@ fn load(name: &str, text: &str) -> Result<Script, Problem> {
     Script::load(name, text, Limits::default()).map_err(|error| problem(&error))
 }
 
-/// All scripts, in the order in which they came.
+/// All scripts, in the order in which they were added.
 #[derive(Default)]
 pub struct Scripts {
     all: Mutex<Vec<Arc<Ran>>>,
-    /// The newest state of a session that grows.
+    /// The newest snapshot of a live session.
     newest: Arc<Newest>,
-    /// Tells pages that more was found than when they were told of that state.
+    /// Notifies pages of results that are newer than the snapshot they have.
     wake: Wake,
-    /// Events that one which is behind looks at until it tells what it found, if that is not by time
-    /// alone.
+    /// Limit of events that a lagging script examines until it publishes results; `None` if only
+    /// time limits that.
     turn_events: Option<u64>,
 }
 
 impl Scripts {
-    /// With somebody who tells pages that there is something new; who is behind tells what it found
-    /// after so many events at least.
+    /// Sets a function that notifies pages of results; lagging scripts publish results after at
+    /// most `turn_events` events.
     #[must_use]
     pub fn waking(tell: Arc<dyn Fn() + Send + Sync>, turn_events: Option<u64>) -> Self {
         Self { wake: Wake::telling(tell), turn_events, ..Self::default() }
     }
 
-    /// All of them.
+    /// Returns all scripts.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Ran>> {
         lock(&self.all).clone()
     }
 
-    /// One.
+    /// Returns a script by its number.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is none.
     pub fn get(&self, id: u32) -> Result<Arc<Ran>, Problem> {
         let all = lock(&self.all);
         let none = || Problem::new("no such script", id.to_string(), "send it with `script` first");
         all.get(id as usize).cloned().ok_or_else(none)
     }
 
-    /// Changes whenever activities stand on rows that nobody was told of.
+    /// Changes whenever activities appear on new rows.
     #[must_use]
     pub fn lists(&self) -> u64 {
         self.wake.count()
     }
 
-    /// The session has grown: those that look for activities go on, each by itself.
+    /// Passes a new snapshot to all scripts that find activities.
     pub fn follow(&self, session: &Session) {
         let Some(state) = State::of(session).map(Arc::new) else { return };
         self.newest.set(&state);
@@ -223,20 +223,20 @@ impl Scripts {
         }
     }
 
-    /// Whether all have found what there is in a state of a session, or were stopped.
+    /// Whether all scripts have examined the snapshot of a session, or were stopped.
     #[must_use]
     pub fn are_done(&self, session: &Session) -> bool {
         let is_done = |found: Arc<Found>| found.stopped.is_some() || found.done >= session.serial();
         self.all().iter().all(|ran| ran.found().is_none_or(is_done))
     }
 
-    /// Runs a script over all events: its number. Where the session grows, it goes on to find
-    /// activities, instead of one that it replaces.
+    /// Runs a script over all events, and returns its number. In a live session, it continues to
+    /// find activities, and stops the script that it replaces.
     ///
-    /// Cost: compiled filters some 100 ns an event; others some microseconds.
+    /// Cost: compiled filters take some 100 ns per event, others some microseconds.
     ///
     /// # Errors
-    /// What is wrong with it, at the line and column; `watch` was ended.
+    /// If the script is wrong, with line and column; or if `watch` was cancelled.
     pub fn add(
         &self,
         session: &Session,
@@ -262,17 +262,17 @@ impl Scripts {
             instead.end();
         }
         let id = self.push(&ran);
-        // What came while it ran for the first time.
+        // Passes on the snapshot that arrived during the first run.
         if let (Some(found), Some(newest)) = (&ran.found, self.newest.get()) {
             found.go_on(&newest);
         }
         Ok(id)
     }
 
-    /// The same of a session that does not grow, watched.
+    /// Runs a script over a session that is not live, and returns its number.
     ///
     /// # Errors
-    /// What is wrong with it; nobody wants it any more.
+    /// If the script is wrong, or `watch` was cancelled.
     pub fn add_ended(
         &self,
         session: &Session,
@@ -291,8 +291,8 @@ impl Scripts {
         }
     }
 
-    /// The page that ran these has gone: those that follow the recording end, and what they found is
-    /// given back. Their numbers are not given to others.
+    /// Removes the scripts of a closed page: those that follow the recording are stopped, and their
+    /// results are dropped. Their numbers are not reused.
     pub fn leave(&self, ids: &[u32]) {
         let mut all = lock(&self.all);
         for id in ids {
@@ -322,7 +322,7 @@ fn how(script: &Script) -> String {
     all.find(|how| *how != "compiled").unwrap_or_else(|| "compiled".into())
 }
 
-/// Where a session grows: filters look when somebody asks, activities are found as events come.
+/// Runs a script in a live session: filters run at requests, and activities are found as events arrive.
 fn run_growing(
     session: &Session,
     (name, text): (&str, &str),

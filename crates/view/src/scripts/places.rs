@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where on the lanes of a session events and activities stand.
+//! Lanes of events and activities in a session.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use lateralis_store::facts::At;
 
 use crate::packets;
 
-/// Where events are, as the index has put them.
+/// Finds the lane of an event as the index does.
 pub struct Places {
     cpus: HashMap<u32, u32, RandomState>,
     lanes: HashMap<(u32, u32), u32, RandomState>,
@@ -21,7 +21,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Of a session.
+    /// Creates the lookup for a session.
     #[must_use]
     pub fn new(lanes: &Lanes) -> Self {
         let mut places = Self {
@@ -73,14 +73,14 @@ impl Places {
         }
     }
 
-    /// The thread that an activity began in.
+    /// The thread in which an activity began.
     #[must_use]
     pub fn thread(&self, begin: &End) -> u32 {
         let thread = begin.writer.and_then(|of| self.threads.get(&(of.pid, of.tid)).copied());
         thread.unwrap_or(NONE)
     }
 
-    /// The lane of an activity: that of the processor that it began on, else of its thread.
+    /// The lane of an activity: that of the CPU on which it began, otherwise of its thread.
     #[must_use]
     pub fn lane(&self, begin: &End) -> Option<u32> {
         begin.cpu.and_then(|cpu| self.cpus.get(&cpu).copied()).or_else(|| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where activities go as they begin and end in a session that grows.
+//! Adds activities to a live session as they begin and end.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,23 @@ use super::places::Places;
 use crate::answer::Problem;
 use crate::session::lock;
 
-/// Bytes for activities, those of rows and keys.
+/// Limit of memory for activities, separately for rows and for attributes, in bytes.
 const BYTES_MAX: usize = 1 << 30;
 
-/// An activity that has begun.
+/// An open activity.
 pub struct Begun {
     pub opened: Option<Opened>,
     from: Option<PointRef>,
     number: u32,
 }
 
-/// Bytes that it takes to tell more of an activity.
+/// Memory of an activity's attributes, in bytes.
 pub fn bytes(told: &Told) -> usize {
-    // An entry of the map, and what its key has.
+    // An entry of the map, and the text of the key.
     64 + told.key.len()
 }
 
-/// Where steps of activities go.
+/// Adds activities to rows while events are examined.
 pub struct Round<'a> {
     pub growing: &'a mut Growing,
     pub begun: &'a mut HashMap<u64, Begun, RandomState>,
@@ -42,7 +42,7 @@ pub struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Takes one.
+    /// Processes the begin or end of an activity.
     pub fn step(&mut self, step: Step<'_>) {
         match step {
             Step::Begins { number, kind, key: of, at } => {
@@ -98,7 +98,7 @@ impl Round<'_> {
         }
     }
 
-    /// Remembers more of an activity: its number.
+    /// Stores attributes of an activity, and returns its number.
     fn tell(&mut self, key: String, begin: &End) -> u32 {
         let number = *self.next;
         *self.next = if number + 1 == NONE { 0 } else { number + 1 };
@@ -108,7 +108,7 @@ impl Round<'_> {
         number
     }
 
-    /// There must not be more than so many.
+    /// Checks the limits of number and memory.
     pub fn bound(&self) -> Result<(), Problem> {
         let advice = "have it find fewer, or filter first";
         let is_more = |what| Err(Problem::new(what, "script", advice));

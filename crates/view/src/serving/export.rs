@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is shown, as a file: CSV, JSON lines, Parquet.
+//! Export of the selection to a file: CSV, JSON lines, Parquet.
 
 use std::io::{self, BufWriter, Write};
 
@@ -15,14 +15,14 @@ use crate::params::Params;
 use crate::session::Session;
 use crate::told;
 
-/// Events that are read at a time.
+/// Number of events that are read at once.
 const EVENTS_AT_A_TIME: usize = 20_000;
-/// Spans.
+/// Number of spans that are read at once.
 const SPANS_AT_A_TIME: u64 = 1000;
-/// Bytes of a row group of Parquet.
+/// Bytes of a Parquet row group.
 const GROUP_BYTES: usize = 16 << 20;
 
-/// Columns of events: name and whether it is a number.
+/// Columns of events, with their types.
 const EVENTS: [(&str, TableType); 9] = [
     ("time_ns", TableType::Time),
     ("cpu", TableType::U32),
@@ -34,7 +34,7 @@ const EVENTS: [(&str, TableType); 9] = [
     ("thread", TableType::Text),
     ("fields", TableType::Json),
 ];
-/// Columns of spans.
+/// Columns of spans, with their types.
 const ACTIVITIES: [(&str, TableType); 10] = [
     ("begin_ns", TableType::Time),
     ("end_ns", TableType::Time),
@@ -48,7 +48,7 @@ const ACTIVITIES: [(&str, TableType); 10] = [
     ("quality", TableType::Text),
 ];
 
-/// A file that somebody asks for.
+/// A requested file.
 pub struct Export {
     table: Table,
     format: Format,
@@ -69,7 +69,7 @@ enum Format {
 }
 
 impl Export {
-    /// What a request asks for; `None` if there is no such file.
+    /// Parses a request; `None` if there is no such file.
     #[must_use]
     pub fn of(head: &Head) -> Option<Self> {
         let table = match head.parameter("table")? {
@@ -92,7 +92,7 @@ impl Export {
         Some(Self { table, format, params })
     }
 
-    /// Type of the content.
+    /// Content type.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.format {
@@ -102,7 +102,7 @@ impl Export {
         }
     }
 
-    /// Name of the file.
+    /// File name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match (self.table, self.format) {
@@ -115,12 +115,12 @@ impl Export {
         }
     }
 
-    /// Writes it all, in the order of time.
+    /// Writes the file, in the order of time.
     ///
-    /// Cost: a pass over the events; memory of some thousand rows.
+    /// Cost: one pass over the events; memory of some thousand rows.
     ///
     /// # Errors
-    /// Those of `out`, and what the trace cannot tell any more.
+    /// If writing fails, or the trace cannot be read any more.
     pub fn write(&self, session: &Session, out: &mut dyn Write) -> io::Result<()> {
         let failed = |problem: Problem| io::Error::other(problem.what);
         if self.params.get("side").is_some() {
@@ -147,7 +147,7 @@ impl Export {
         let (begin, end) = methods::stretch(session, params)?;
         let listed = Listed::new(&session.lanes, chosen.as_deref());
         let meta = session.lanes.meta();
-        // The last of all times has no other behind it that could be the end.
+        // An event at the largest time would not be before any end.
         let until = if end == i64::MAX { listed.count() } else { listed.before(end) };
         let mut at = listed.before(begin);
         while at < until {
@@ -221,12 +221,12 @@ impl Export {
 
 type See<'a> = &'a mut dyn FnMut(&[Value]) -> io::Result<()>;
 
-/// On the time line of the trace.
+/// Absolute time of the trace.
 fn absolute(origin: i64, time: &Value) -> Value {
     time.as_u64().map_or(Value::Null, |time| origin.saturating_add_unsigned(time).into())
 }
 
-/// Rows of a file.
+/// Writes rows of a file.
 enum Rows<'a, W: Write> {
     Csv(W),
     Json(W, &'a [(&'a str, TableType)]),
@@ -298,7 +298,7 @@ impl<'a, W: Write> Rows<'a, W> {
     }
 }
 
-/// A cell of CSV (RFC 4180).
+/// Formats a CSV cell (RFC 4180).
 fn csv(value: &Value) -> String {
     let text = match value {
         Value::Null => return String::new(),
@@ -311,21 +311,22 @@ fn csv(value: &Value) -> String {
     text
 }
 
-/// Sends what is written in chunks, so that whoever reads knows an end from a break.
+/// Writes with chunked transfer encoding, so that a client distinguishes the end of the file from a
+/// broken connection.
 pub struct Chunked<'a> {
     out: &'a mut dyn Write,
 }
 
 impl<'a> Chunked<'a> {
-    /// To a connection.
+    /// Writes to a connection.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out }
     }
 
-    /// That was all.
+    /// Writes the final chunk.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// If the connection fails.
     pub fn end(self) -> io::Result<()> {
         self.out.write_all(b"0\r\n\r\n")
     }
@@ -333,7 +334,7 @@ impl<'a> Chunked<'a> {
 
 impl Write for Chunked<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A chunk of nothing would be the end.
+        // An empty chunk would end the file.
         if !bytes.is_empty() {
             write!(self.out, "{:x}\r\n", bytes.len())?;
             self.out.write_all(bytes)?;

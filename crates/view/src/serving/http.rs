@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The head of a request: what is asked for, and whether whoever asks may.
+//! Heads of HTTP requests: parsing, and permission checks.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::trace_server::Method;
 
-/// Bytes of a head at most.
+/// Maximum size of a head in bytes.
 pub const HEAD_MAX: usize = 16 << 10;
-/// Bytes of a body: a list of a hundred thousand entries.
+/// Maximum size of a body in bytes, enough for a list of a hundred thousand entries.
 pub const BODY_MAX: usize = 1 << 20;
-/// Where the Trace Server Protocol is.
+/// Path of the Trace Server Protocol.
 pub const TRACE_SERVER: &str = "/tsp/api";
-/// Lines of a head.
+/// Maximum number of header lines.
 const HEADERS_MAX: usize = 64;
 
-/// What a request asks for.
+/// Head of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
-    /// What is wanted; `None`: to know who may ask (`OPTIONS`).
+    /// Method; `None` for `OPTIONS`, by which a browser asks which pages have permission.
     pub method: Option<Method>,
-    /// Only the path.
+    /// Path without the query.
     pub path: String,
-    /// What stands behind `?`, decoded.
+    /// Query parameters, decoded.
     pub query: Vec<(String, String)>,
     /// `Host`.
     pub host: Option<String>,
     /// `Origin`.
     pub origin: Option<String>,
-    /// `Sec-Fetch-Site`: a browser says whether a page elsewhere asks, also where it sends no origin.
+    /// `Sec-Fetch-Site`: the browser reports whether the request was caused by a page of another
+    /// site, also for requests without an origin.
     pub site: Option<String>,
-    /// `Sec-WebSocket-Key`, of who wants a WebSocket.
+    /// `Sec-WebSocket-Key`, if a WebSocket is requested.
     pub key: Option<String>,
-    /// Bytes that follow.
+    /// Length of the body in bytes.
     pub length: usize,
 }
 
-/// What is wrong with a request, as HTTP counts it.
+/// Reason for refusing a request, with its HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// 400
@@ -57,7 +58,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Number, and what to tell a person.
+    /// Status line, and message to the user.
     #[must_use]
     pub fn status(self) -> (&'static str, &'static str) {
         match self {
@@ -78,10 +79,10 @@ impl Refused {
 }
 
 impl Head {
-    /// Reads a head; `None` if it has not come whole.
+    /// Parses a head; `None` if it is incomplete.
     ///
     /// # Errors
-    /// It is none.
+    /// If it is not a valid head.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Refused> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut request = httparse::Request::new(&mut headers);
@@ -100,7 +101,7 @@ impl Head {
         let target = request.path.unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut head = Self { method, ..Self::default() };
-        // Those who put paths behind an address cannot put a query behind it.
+        // Programs that append a path to an address cannot add a query: the token may be in the path.
         let within = path.strip_prefix("/token/").and_then(|rest| rest.split_once('/'));
         if let Some((token, _)) = within {
             head.query.push(("token".to_owned(), decoded(token)));
@@ -121,11 +122,11 @@ impl Head {
                 "sec-fetch-site" => &mut head.site,
                 "sec-websocket-key" => &mut head.key,
                 "content-length" => &mut content_length,
-                // Who sends pieces without a length is no viewer.
+                // Trace viewers send a length; chunked bodies are not supported.
                 "transfer-encoding" => return Err(Refused::Bad),
                 _ => continue,
             };
-            // Of two of a name nobody knows which is meant.
+            // Duplicate headers are ambiguous.
             if place.is_some() {
                 return Err(Refused::Bad);
             }
@@ -141,17 +142,17 @@ impl Head {
         Ok(Some((head, length)))
     }
 
-    /// What is asked of the Trace Server Protocol.
+    /// The path below that of the Trace Server Protocol, if the request is for it.
     #[must_use]
     pub fn trace_server(&self) -> Option<&str> {
         let rest = self.path.strip_prefix(TRACE_SERVER)?;
         (rest.is_empty() || rest.starts_with('/')).then_some(rest)
     }
 
-    /// The origin of a page elsewhere that may use the Trace Server Protocol: one that is named, or
-    /// matches one that is named with a `*` at its end. The `*` stands for a port or, right after `://`,
-    /// for the name; it never makes a name longer: `http://localhost*` does not match
-    /// `http://localhost.evil.example`.
+    /// The origin of the request if it is a page of another site that may use the Trace Server
+    /// Protocol: `friends` contains it, or a pattern for it with `*` at the end. The `*` matches a
+    /// port or, right after `://`, the name; it never extends a name: `http://localhost*` does not
+    /// match `http://localhost.evil.example`.
     #[must_use]
     pub fn friend(&self, friends: &[String]) -> Option<&str> {
         self.trace_server()?;
@@ -168,13 +169,13 @@ impl Head {
         friends.iter().any(is).then_some(origin)
     }
 
-    /// Whether it is for anything but the files of the page.
+    /// Whether the request is for data, rather than for the files of the page.
     #[must_use]
     pub fn is_data(&self) -> bool {
         self.trace_server().is_some() || matches!(&*self.path, "/ws" | "/export")
     }
 
-    /// A parameter.
+    /// Value of a query parameter.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -184,11 +185,12 @@ impl Head {
         self.parameter("token")
     }
 
-    /// Whether it may be answered by a server at an address, which wants a token where it has one.
-    /// Of pages elsewhere only friends may ask, and only the Trace Server Protocol.
+    /// Checks whether a server at `address` may answer the request; if the server has a token, the
+    /// request must contain it. Pages of other sites are refused unless they are friends and use
+    /// the Trace Server Protocol.
     ///
     /// # Errors
-    /// It may not.
+    /// If the request is refused.
     pub fn check(
         &self,
         address: SocketAddr,
@@ -205,7 +207,7 @@ impl Head {
         {
             return Err(Refused::Forbidden);
         }
-        // To open the page by a link is no request of a page elsewhere for what is in it.
+        // Opening the page by a link from another site is permitted; only data is protected.
         let is_elsewhere = matches!(self.site.as_deref(), Some("cross-site" | "same-site"));
         if is_elsewhere && self.is_data() && self.friend(friends).is_none() {
             return Err(Refused::Forbidden);
@@ -223,8 +225,8 @@ fn is_port(text: &str) -> bool {
     text.parse::<u16>().is_ok()
 }
 
-/// Whether a name and port are those of an address. Only names that cannot be pointed elsewhere
-/// count: numbers, and `localhost` on this machine.
+/// Whether a host name and port belong to the address. Only names that cannot be redirected by DNS
+/// are accepted: numeric addresses, and `localhost` on this machine.
 fn is_served(host: &str, address: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, port.parse::<u16>().ok()),
@@ -241,13 +243,13 @@ fn is_served(host: &str, address: SocketAddr) -> bool {
     }
 }
 
-/// Compares without telling by its time how much was right.
+/// Compares in constant time, so that the time does not reveal how many bytes are correct.
 fn is_same(given: &str, token: &str) -> bool {
     let differs = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     given.len() == token.len() && differs == 0
 }
 
-/// `%41+b` is `A b`; what is no such escape stays.
+/// Decodes a query: `%41+b` is `A b`; invalid escapes stay unchanged.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -320,7 +322,7 @@ mod tests {
             assert_eq!(ask("localhost:9000", Some(origin)), Err(Refused::Forbidden), "{origin}");
         }
         assert_eq!(Head::default().check(here, None, &[]), Err(Refused::Forbidden));
-        // A picture of a page elsewhere has no origin.
+        // An image element in a page of another site sends no origin.
         for (path, site, answer) in [
             ("/export", "cross-site", Err(Refused::Forbidden)),
             ("/tsp/api/traces", "same-site", Err(Refused::Forbidden)),

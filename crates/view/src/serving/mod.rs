@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! HTTP and WebSocket: spec/view.md §1. A thread for each connection, two more for each page.
+//! HTTP and WebSocket server (spec/view.md §1). One thread per connection, and two more per page.
 
 mod export;
 mod http;
@@ -28,29 +28,29 @@ pub use http::{Head, Refused};
 pub use page::is_there as has_page;
 pub use waiting::Request;
 
-/// How long a head may take to come, and an answer to be taken.
+/// Time limit for receiving a head, and for each write of a response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Serves what a host has.
+/// Server of a host's session.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     token: String,
     host: Arc<Host>,
-    /// Origins of pages elsewhere that may use the Trace Server Protocol.
+    /// Origins of other pages that may use the Trace Server Protocol.
     friends: Vec<String>,
-    /// Connections that have not shown the token.
+    /// Connections that have not shown the token yet.
     half_open: Arc<HalfOpen>,
-    /// Those that have.
+    /// Connections that have shown the token.
     visits: Arc<Visits>,
 }
 
 impl Server {
-    /// Listens at an address; port 0 takes a free one. Every request but those for the files of the page
-    /// must carry a token, on loopback too: all users of a machine reach that.
+    /// Listens at an address; port 0 selects a free one. All requests except those for the files of the
+    /// page must contain a token, on loopback too, because all users of a machine can connect to it.
     ///
     /// # Errors
-    /// The address cannot be had, or there is no randomness for a token.
+    /// If the address is not available, or no random token can be created.
     pub fn bind(address: SocketAddr, host: Arc<Host>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
@@ -58,35 +58,36 @@ impl Server {
         Ok(Self { listener, address, token: token()?, host, friends, half_open, visits })
     }
 
-    /// Lets pages of these origins, `*` at the end for anything, use the Trace Server Protocol.
+    /// Permits pages of these origins to use the Trace Server Protocol; for patterns, see
+    /// [`Head::friend`].
     #[must_use]
     pub fn with_friends(mut self, origins: Vec<String>) -> Self {
         self.friends = origins;
         self
     }
 
-    /// The address of the Trace Server Protocol.
+    /// URL of the Trace Server Protocol.
     #[must_use]
     pub fn trace_server_url(&self) -> String {
         format!("http://{}/token/{}{}", self.address, self.token, http::TRACE_SERVER)
     }
 
-    /// What to open in a browser.
+    /// URL to open in a browser.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/?token={}", self.address, self.token)
     }
 
-    /// Serves until the process ends.
+    /// Serves requests until the process ends.
     ///
     /// # Errors
-    /// The listening socket has gone.
+    /// If the listening socket fails.
     pub fn run(self) -> io::Result<()> {
         let server = Arc::new(self);
         loop {
             let (stream, _) = match server.listener.accept() {
                 Ok(accepted) => accepted,
-                // Somebody who has left already, or no more descriptors for now.
+                // The client has closed the connection already, or no file descriptor is free.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) if error.raw_os_error().is_some_and(|code| code == 23 || code == 24) => {
                     thread::sleep(Duration::from_millis(50));
@@ -95,13 +96,13 @@ impl Server {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            // Without a place nothing is read. Others can fill the places of others only.
+            // A connection without a slot is closed unread. Other users cannot occupy slots of this user.
             let Some(peer) = Peer::of(&stream) else { continue };
             let Some(place) = server.half_open.add(peer, &stream) else { continue };
             let of = Arc::clone(&server);
-            // What goes wrong on a connection is that connection's end.
+            // An error on a connection only ends that connection.
             let serve = move || drop(of.connection(stream, peer, place));
-            // If no thread can be had, the connection is closed.
+            // If no thread can be started, the connection is closed.
             drop(thread::Builder::new().name("view".into()).spawn(serve));
         }
     }
@@ -114,11 +115,12 @@ impl Server {
             Ok(read) => read,
             Err(refused) => return refuse(&mut stream, refused),
         };
-        // The files of the page are the same for everybody; a cookie would go to every port of this
-        // machine, also to those of other users.
+        // The files of the page contain no data of the user and need no token. A cookie cannot
+        // replace the token: browsers send it to all ports of this machine, including those of
+        // other users.
         let is_file = !head.is_data();
-        // Trace viewers cannot be told a token everywhere; that it is a program of this user, the
-        // system says.
+        // Trace viewers cannot always be configured with a token; for a local connection, the
+        // kernel reports whether the client belongs to the same user.
         let is_known = head.trace_server().is_some() && peer.is_own();
         let token = (!is_file && !is_known).then_some(&*self.token);
         if let Err(refused) = head.check(self.address, token, &self.friends) {
@@ -137,7 +139,7 @@ impl Server {
         }
     }
 
-    /// Answers a request that may be answered.
+    /// Answers a request that passed the checks.
     fn request(
         &self,
         mut stream: TcpStream,
@@ -181,11 +183,11 @@ impl Server {
     }
 }
 
-/// Reads up to the end of a head: it, and what came behind it.
+/// Reads a head; returns it with the bytes that follow it.
 fn read_head(stream: &mut TcpStream) -> io::Result<Result<(Head, Vec<u8>), Refused>> {
     let mut bytes = Vec::new();
     let mut piece = [0; 2048];
-    // Byte by byte, each in time, would be a connection that nobody else can have.
+    // Limits the total time: a client that sends single bytes slowly would occupy the connection.
     let begun = Instant::now();
     loop {
         let count = stream.read(&mut piece)?;
@@ -204,7 +206,7 @@ fn read_head(stream: &mut TcpStream) -> io::Result<Result<(Head, Vec<u8>), Refus
 fn refuse(stream: &mut TcpStream, refused: Refused) -> io::Result<()> {
     let (status, text) = refused.status();
     respond(stream, status, "text/plain; charset=utf-8", format!("{text}\n").as_bytes())?;
-    // What has come and is not read would have the system throw the answer away.
+    // The kernel would discard the response if received bytes stayed unread.
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_millis(200)))?;
     let mut rest = [0; 4096];
@@ -220,7 +222,7 @@ fn respond(stream: &mut TcpStream, status: &str, kind: &str, content: &[u8]) -> 
     respond_with(stream, status, kind, "", content)
 }
 
-/// `more`: headers of this answer alone.
+/// `more`: headers of this response only.
 fn respond_with(
     stream: &mut TcpStream,
     status: &str,
@@ -236,7 +238,7 @@ fn respond_with(
     stream.write_all(content)
 }
 
-/// The page loads nothing from elsewhere, and nobody else shows it.
+/// The page loads nothing from other sites, and other sites cannot embed it.
 pub(crate) const HEADERS: &str = "Cache-Control: no-store\r\nConnection: close\r\n\
     X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
     Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\n\
@@ -244,7 +246,7 @@ pub(crate) const HEADERS: &str = "Cache-Control: no-store\r\nConnection: close\r
     img-src 'self' data: blob:; worker-src 'self' blob:; frame-ancestors 'none'; \
     base-uri 'none'; form-action 'none'\r\n";
 
-/// 128 bits that nobody guesses.
+/// Creates a random token of 128 bits.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

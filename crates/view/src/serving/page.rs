@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files of the page, as they were built into the program.
+//! The files of the page, which are embedded in the program.
 
 use std::io::Read;
 use std::sync::LazyLock;
@@ -8,18 +8,18 @@ use flate2::read::GzDecoder;
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// The same as they are served.
+/// The embedded files, unpacked.
 static UNPACKED: LazyLock<Vec<(&'static str, Vec<u8>)>> = LazyLock::new(|| {
     let unpacked = |(name, packed): &(&'static str, &'static [u8])| {
         let mut content = Vec::new();
-        // They were packed by this program's own build.
+        // Packed by this crate's build script.
         GzDecoder::new(*packed).read_to_end(&mut content).ok()?;
         Some((*name, content))
     };
     FILES.iter().filter_map(unpacked).collect()
 });
 
-/// Whether the page was there when this was built.
+/// Whether the page was available when this crate was built.
 pub fn is_there() -> bool {
     FILES.iter().any(|(name, _)| *name == "/index.html")
 }

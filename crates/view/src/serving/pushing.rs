@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a page is told without asking: spec/view.md §5.
+//! Updates that are sent to a page without a request (spec/view.md §5).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -10,33 +10,33 @@ use serde_json::{Value, json};
 use crate::host::{Host, Told};
 use crate::session::{Session, lock};
 
-/// From a word about growth to the next, for a page that has drawn what the one before told of. Less
-/// than from one state of a session to the next (60 ms, as `lat view` flushes): a state is told when
-/// it is made. Were it to wait for its turn, it would be older by as much as that takes.
+/// Minimum interval of growth messages to a page that has drawn the previous one. It is shorter
+/// than the interval of snapshots (60 ms, as `lat view` flushes), so that each snapshot is
+/// announced at once rather than after a delay.
 const SOONEST: Duration = Duration::from_millis(40);
-/// The same for one that asks for nothing, or has not got yet what it asked for.
+/// Interval for a page that sends no requests, or waits for responses.
 const LATEST: Duration = Duration::from_millis(100);
-/// Between two looks whether the page has gone.
+/// Interval of checks whether the page was closed.
 const LOOK: Duration = Duration::from_millis(200);
-/// Losses of one word; of more the page asks for all.
+/// Maximum number of losses in a message; for more, the page requests all lists.
 const LOSSES_MAX: usize = 100;
-/// The page has not asked for lists yet: it is told of no growth.
+/// The page has not requested the lists yet, and gets no growth messages.
 const NOT_OPENED: u64 = u64::MAX;
 
-/// What one page knows.
+/// Update state of one page.
 pub struct Pushing {
-    /// The loss that it is told next.
+    /// Number of the next loss to send.
     next_loss: AtomicU64,
     asked: Mutex<Asked>,
     answered: Condvar,
 }
 
-/// What a page has asked for.
+/// Requests of a page.
 #[derive(Default)]
 struct Asked {
-    /// Requests that have no answer yet.
+    /// Number of unanswered requests.
     open: u64,
-    /// Whether any came since it was told last.
+    /// Whether the page sent any request since the last growth message.
     is_any: bool,
 }
 
@@ -48,14 +48,14 @@ impl Default for Pushing {
 }
 
 impl Pushing {
-    /// The page asks for something.
+    /// Counts a new request of the page.
     pub fn asks(&self) {
         let mut asked = lock(&self.asked);
         asked.open += 1;
         asked.is_any = true;
     }
 
-    /// It has got so many answers, or will get none.
+    /// Counts responses that were sent, or requests that will get none.
     pub fn is_answered(&self, requests: usize) {
         let mut asked = lock(&self.asked);
         asked.open = asked.open.saturating_sub(requests as u64);
@@ -64,8 +64,8 @@ impl Pushing {
         }
     }
 
-    /// Waits until the page can be told again: one that is slow is told less often, so that what it
-    /// asks for is of the newest that there is.
+    /// Waits until the next message is due. A slow page gets fewer messages, so that its requests
+    /// are always for the newest snapshot.
     fn wait(&self, told: Instant) {
         let mut asked = lock(&self.asked);
         loop {
@@ -77,15 +77,15 @@ impl Pushing {
         asked.is_any = false;
     }
 
-    /// The page gets all lists of this state.
+    /// Marks the losses of a snapshot as sent, because the page gets all its lists.
     pub fn opened(&self, session: &Session) {
         let next = session.growth.as_ref().map_or(0, |growth| growth.next_loss());
-        // Partner: the load below. Of two at the same time either is right: losses are told once
-        // more, or with the lists.
+        // Partner: the load below. Either order of simultaneous calls is correct: losses are sent
+        // twice, or with the lists.
         self.next_loss.store(next, Ordering::Relaxed);
     }
 
-    /// Tells what is new until the page has gone, or takes no more: false.
+    /// Sends updates until the page is closed; returns false if sending fails.
     pub fn run(
         &self,
         host: &Host,
@@ -99,7 +99,7 @@ impl Pushing {
                 self.wait(at);
             }
             let news = host.news(&mut told, LOOK);
-            // First how far it has grown, then that it has ended.
+            // Growth is announced before the end of the recording.
             if let Some(session) = news.session
                 && let Some(word) = self.grown(&session)
             {
@@ -133,7 +133,8 @@ impl Pushing {
             })
             .collect();
         self.next_loss.store(growth.next_loss(), Ordering::Relaxed);
-        // Lists are another whenever losses are too many to be told: only their number counts.
+        // If there are too many losses for a message, the version of the lists must change as well;
+        // only the difference matters.
         let is_too_many = losses.len() > LOSSES_MAX;
         let known = growth.lists + session.common.scripts.lists();
         let lists = known + if is_too_many { growth.next_loss() } else { 0 };

@@ -10,7 +10,7 @@ use crate::Session;
 use crate::serving::http::Refused;
 use crate::trace_server;
 
-/// Answers one request, whose body has begun to come.
+/// Answers one request; `body` contains the part of its body that was received with the head.
 pub fn serve(
     stream: &mut TcpStream,
     head: &Head,
@@ -28,7 +28,8 @@ pub fn serve(
         body.extend_from_slice(&piece[..count]);
     }
     body.truncate(head.length);
-    // Only who is allowed gets the words that let a browser hand the answer over.
+    // CORS headers are sent to permitted origins only; without them, the browser withholds the
+    // response from the page.
     let mut more = String::from("Vary: Origin\r\n");
     if let Some(origin) = head.friend(friends) {
         more += &format!(
@@ -52,6 +53,6 @@ pub fn serve(
             (status, refusal.json())
         }
     };
-    // The client of the viewers reads nothing whose type says more.
+    // The viewers' client accepts only this exact content type, without parameters.
     respond_with(stream, status, "application/json", &more, answer.to_string().as_bytes())
 }

@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex};
 
 use crate::session::lock;
 
-/// Connections at the same time.
+/// Maximum number of open connections.
 const VISITS_MAX: usize = 64;
-/// Connections whose threads have not ended, those that were closed included.
+/// Maximum number of connections whose threads have not ended, including closed connections.
 const THREADS_MAX: usize = 4 * VISITS_MAX;
 
-/// See the module's description.
+/// List of connections; see the module's description.
 #[derive(Debug, Default)]
 pub struct Visits(Mutex<List>);
 
 #[derive(Debug, Default)]
 struct List {
     next: u64,
-    /// Open connections, the one that has been silent longest first.
+    /// Open connections, ordered by the time of their last request, longest idle first.
     open: Vec<(u64, TcpStream)>,
     threads: usize,
 }
 
-/// One of them, until it is dropped.
+/// A connection; removed from the list when dropped.
 #[derive(Debug)]
 pub struct Visit {
     of: Arc<Visits>,
@@ -32,10 +32,11 @@ pub struct Visit {
 }
 
 impl Visits {
-    /// Adds a connection. Where there are too many, the one that has been silent longest is closed:
-    /// pages that are gone, and clients that only hold a connection, lock out no other.
+    /// Adds a connection. If there are too many, the one that is idle longest is closed, so that
+    /// closed pages and idle clients block no others.
     ///
-    /// Errors: too many that were closed are still at work, or there are no more descriptors.
+    /// Errors: if the threads of too many closed connections are still running, or no file
+    /// descriptor is free.
     pub fn add(self: &Arc<Self>, stream: &TcpStream) -> io::Result<Visit> {
         let stream = stream.try_clone()?;
         let mut list = lock(&self.0);
@@ -43,7 +44,7 @@ impl Visits {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         if list.open.len() >= VISITS_MAX {
-            // Its thread finds out by reading, or by writing.
+            // Its thread detects this at the next read or write.
             let _ = list.open.remove(0).1.shutdown(Shutdown::Both);
         }
         let number = list.next;
@@ -55,7 +56,7 @@ impl Visits {
 }
 
 impl Visit {
-    /// Its client has sent something.
+    /// Marks the connection as active after a message of its client.
     pub fn speaks(&self) {
         let mut list = lock(&self.of.0);
         if let Some(at) = list.open.iter().position(|(number, _)| *number == self.number) {

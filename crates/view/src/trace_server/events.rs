@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The events as a table of any length.
+//! Events as a table.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::query::Query;
 use super::{Asked, Refusal, styles};
 use crate::answer::Problem;
 
-/// Columns by number. Viewers know the last one by its name: it ties lines to the time line.
+/// Columns by id. Viewers find the last one by its name, and use it to relate lines to the timeline.
 const COLUMNS: [(&str, &str, &str); 7] = [
     ("Timestamp", "Seconds, since 1970 where the clock says so", "TIMESTAMP"),
     ("Event", "Class of the event", "STRING"),
@@ -17,14 +17,14 @@ const COLUMNS: [(&str, &str, &str); 7] = [
     ("Contents", "Fields and their values", "STRING"),
     ("Timestamp ns", "Nanoseconds, since 1970 where the clock says so", "NUMBER"),
 ];
-/// Events of a question.
+/// Number of events per internal request.
 const AT_ONCE: u64 = 1000;
-/// Events that a search looks at.
+/// Maximum number of events that a search examines.
 const SEARCHED_MAX: u64 = 200_000;
-/// The tag of a line that is what was looked for: `HIGHLIGHT`.
+/// The tag `HIGHLIGHT`, for lines that match the search.
 const HIGHLIGHT: u32 = 8;
 
-/// Headings.
+/// Describes the columns.
 pub fn columns() -> Value {
     let told = (0..).zip(COLUMNS).map(|(id, (name, description, kind))| {
         json!({ "id": id, "name": name, "description": description, "type": kind })
@@ -47,7 +47,7 @@ fn cell(asked: &Asked<'_>, event: &Value, column: u32) -> String {
         2 => number("cpu").map(|cpu| cpu.to_string()).unwrap_or_default(),
         3 => {
             let application = number("application").map(|id| id as usize);
-            // The first one is nobody.
+            // The first application is the unknown one.
             let name = application.filter(|id| *id > 0);
             let name = name.map(|id| styles::name(asked, "applications", id)).unwrap_or_default();
             named(name, number("pid"))
@@ -67,19 +67,19 @@ fn cell(asked: &Asked<'_>, event: &Value, column: u32) -> String {
     }
 }
 
-/// Some events from one on.
+/// Reads events starting at a number.
 fn read(asked: &Asked<'_>, from: u64, count: u64) -> Result<Vec<Value>, Problem> {
     let answer = asked.json("events", json!({ "from": from, "count": count }))?;
     Ok(answer["rows"].as_array().cloned().unwrap_or_default())
 }
 
-/// What is looked for: all of it must be there.
+/// Search expressions by column; an event must match all of them.
 struct Wanted(Vec<(u32, regex_lite::Regex)>);
 
 impl Wanted {
     fn of(query: &Query) -> Result<Self, Refusal> {
         let all = query.wanted.iter().map(|(column, text)| {
-            // Compiled it takes some memory; longer ones nobody types.
+            // A compiled expression takes memory; no user types longer ones.
             let built = (text.len() <= 1000).then(|| regex_lite::Regex::new(text).ok()).flatten();
             let place = format!("table_search_expressions.{column}");
             let wrong = || Refusal::new(400, "this is no regular expression", place, text);
@@ -95,7 +95,7 @@ impl Wanted {
     }
 }
 
-/// Where the next event is that is wanted, from one on, or the last up to it.
+/// Finds the next matching event at or after `from`, or the last one at or before it.
 fn search(
     asked: &Asked<'_>,
     wanted: &Wanted,
@@ -149,7 +149,7 @@ pub fn lines(asked: &Asked<'_>, query: &Query) -> Result<Value, Refusal> {
         Some(is_backwards) if !wanted.0.is_empty() => {
             match search(asked, &wanted, (begin, total), is_backwards)? {
                 Some(found) => found,
-                // Nothing of that kind: no lines.
+                // No event matches: no lines.
                 None => {
                     return Ok(
                         json!({ "columnIds": ids, "lines": [], "lowIndex": 0, "size": total }),

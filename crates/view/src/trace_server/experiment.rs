@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces, the one experiment of them, and who serves them.
+//! Traces, the single experiment that contains them, and the identification of the server.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Asked, Method, Refusal};
 
-/// Who answers.
+/// Identifies the server.
 pub fn identifier() -> Value {
     json!({
         "version": env!("CARGO_PKG_VERSION"), "productId": "lateralis.view", "tspVersion": "0.6.0",
@@ -17,8 +17,8 @@ pub fn identifier() -> Value {
     })
 }
 
-/// Always the same of the same text. The hash has no key, on purpose: a viewer keeps these numbers
-/// between two starts of the server.
+/// Returns a UUID that depends only on the text. The hash intentionally has no key, because viewers
+/// keep these ids when the server restarts.
 fn uuid(kind: &str, text: &str) -> String {
     let half = |part: u8| {
         let mut hasher = DefaultHasher::new();
@@ -46,7 +46,7 @@ fn paths(asked: &Asked<'_>) -> Vec<String> {
     asked.list("recordings").iter().map(path).collect()
 }
 
-/// A path as its user means it, where it is one.
+/// Resolves a path or `file:` URI; returns it unchanged if it does not exist.
 fn resolved(path: &str) -> String {
     let path = path.strip_prefix("file://").unwrap_or(path);
     fs::canonicalize(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
@@ -94,7 +94,7 @@ fn experiment_id(asked: &Asked<'_>) -> String {
     uuid("experiment", &paths.join("\n"))
 }
 
-/// That an experiment is the one there is.
+/// Checks the id of the experiment.
 pub fn is_known(asked: &Asked<'_>, id: &str) -> Result<(), Refusal> {
     let is_known = experiment_id(asked) == id;
     is_known.then_some(()).ok_or_else(|| Refusal::not_found("no such experiment", id))
@@ -113,7 +113,7 @@ fn read(body: &[u8]) -> Result<Value, Refusal> {
         .map_err(|_| Refusal::new(400, "cannot read the request", "body", "expected JSON"))
 }
 
-/// `traces` and what is below.
+/// Requests to `traces` and below.
 pub fn traces(
     asked: &Asked<'_>,
     method: Method,
@@ -131,7 +131,7 @@ pub fn traces(
             let advice = "only the traces are served that lat view was given";
             found.ok_or_else(|| Refusal::new(403, "this trace is not served", uri, advice))
         }
-        // What a viewer closes stays there for the next one.
+        // A trace that a viewer closes stays available to the next viewer.
         (Method::Get | Method::Delete, [id]) => {
             let found = all.into_iter().find(|trace| trace["UUID"] == *id);
             found.ok_or_else(|| Refusal::not_found("no such trace", id))
@@ -140,7 +140,7 @@ pub fn traces(
     }
 }
 
-/// The list of experiments.
+/// Requests to the list of experiments.
 pub fn experiments(asked: &Asked<'_>, method: Method, body: &[u8]) -> Result<Value, Refusal> {
     match method {
         Method::Get => Ok(json!([experiment(asked)])),
@@ -161,7 +161,7 @@ pub fn experiments(asked: &Asked<'_>, method: Method, body: &[u8]) -> Result<Val
     }
 }
 
-/// The experiment.
+/// Requests to the experiment.
 pub fn one(asked: &Asked<'_>, method: Method) -> Result<Value, Refusal> {
     match method {
         Method::Get | Method::Delete => Ok(experiment(asked)),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The Trace Server Protocol 0.6 of Eclipse (`API.yaml` of eclipse-cdt-cloud/trace-server-protocol), so
-//! that the trace viewers of VS Code and Theia show what the page shows.
+//! Server of Eclipse's Trace Server Protocol 0.6 (`API.yaml` of
+//! eclipse-cdt-cloud/trace-server-protocol), for the trace viewers of VS Code and Theia.
 //!
-//! It translates, and knows nothing itself: what it tells is what the methods of spec/view.md answer,
-//! the same filtering, losses and damage. There is one experiment, of all the traces that `lat view`
-//! was given; others cannot be opened through it.
+//! It only translates: all data is from the methods of spec/view.md, with the same filters, losses
+//! and damage. There is one experiment, which contains all traces that `lat view` was given; others
+//! cannot be opened with the protocol.
 
 mod events;
 mod experiment;
@@ -23,24 +23,24 @@ use crate::methods;
 use crate::session::Session;
 use query::Query;
 
-/// What a request wants done.
+/// Method of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
-    /// To be told.
+    /// Reads a resource.
     #[default]
     Get,
-    /// The same, with parameters; or to make something.
+    /// Reads with parameters, or creates a resource.
     Post,
-    /// To change something.
+    /// Changes a resource.
     Put,
-    /// To forget something.
+    /// Deletes a resource.
     Delete,
 }
 
-/// Why a request has no answer: the status of HTTP, and what is wrong.
+/// Reason why a request failed, with its HTTP status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// 400, 403, 404, 405.
+    /// HTTP status: 400, 403, 404 or 405.
     pub status: u16,
     problem: Problem,
 }
@@ -70,12 +70,12 @@ impl From<Problem> for Refusal {
     }
 }
 
-/// A session, as the protocol sees it.
+/// Session of a request, in terms of the protocol.
 struct Asked<'a> {
     session: &'a Session,
-    /// What `open` says.
+    /// Response of the method `open`.
     open: Value,
-    /// Nanoseconds of the trace at which the times of the session begin.
+    /// Absolute time of the session's time 0, in nanoseconds.
     origin: i64,
 }
 
@@ -92,12 +92,12 @@ impl<'a> Asked<'a> {
         self.open[name].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The time that the protocol has for one of the session.
+    /// Converts a time of the session to an absolute time.
     fn absolute(&self, time: f64) -> i64 {
         self.origin.saturating_add(time as i64)
     }
 
-    /// The other way round.
+    /// Converts an absolute time to a time of the session.
     fn relative(&self, time: i64) -> i64 {
         time.saturating_sub(self.origin)
     }
@@ -110,14 +110,14 @@ impl<'a> Asked<'a> {
         self.absolute(self.open["end"].as_f64().unwrap_or(0.0))
     }
 
-    /// Asks for a text.
+    /// Calls a method and returns its JSON result.
     fn json(&self, method: &str, params: Value) -> Result<Value, Problem> {
         match methods::answer(self.session, method, &params)? {
             Answer::Json(value) | Answer::Columns(value, _) => Ok(value),
         }
     }
 
-    /// Asks for columns.
+    /// Calls a method and returns its columns.
     fn columns(&self, method: &str, params: Value) -> Result<(Value, Columns), Problem> {
         match methods::answer(self.session, method, &params)? {
             Answer::Json(value) => Ok((value, Columns(Vec::new()))),
@@ -126,11 +126,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Columns of an answer, by name.
+/// Columns of a response, by name.
 struct Columns(Vec<(&'static str, Numbers)>);
 
 impl Columns {
-    /// Number `index` of a column.
+    /// Value at an index of a column.
     fn get(&self, name: &str, index: usize) -> Option<f64> {
         let (_, numbers) = self.0.iter().find(|(known, _)| *known == name)?;
         match numbers {
@@ -145,21 +145,21 @@ impl Columns {
         self.get(name, index).unwrap_or(0.0)
     }
 
-    /// A column from its begin to its end.
+    /// All values of a column.
     fn all(&self, name: &'static str) -> impl Iterator<Item = f64> + '_ {
         (0..).map_while(move |index| self.get(name, index))
     }
 }
 
-/// What the protocol wraps answers in.
+/// Wraps a result in the response object of the protocol.
 fn model(model: Value) -> Value {
     json!({ "model": model, "status": "COMPLETED", "statusMessage": "Completed" })
 }
 
-/// Answers what is asked of `path`, which begins behind the place of the protocol.
+/// Answers a request; `path` is relative to the path of the protocol.
 ///
 /// # Errors
-/// What is wrong with the request.
+/// If the request is invalid.
 pub fn answer(
     session: &Session,
     method: Method,
@@ -198,7 +198,7 @@ fn unknown(path: &str) -> Refusal {
     Refusal::new(404, "nothing is served here", path, advice)
 }
 
-/// What is asked of the outputs of the experiment.
+/// Requests to the outputs of the experiment.
 fn of_outputs(
     asked: &Asked<'_>,
     method: Method,

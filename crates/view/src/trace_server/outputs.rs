@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What there is to be looked at.
+//! List of available outputs.
 
 use serde_json::{Value, json};
 
 use super::{Asked, Refusal};
 
-/// Id, name, type, description. The name of the second is the one that viewers look for to draw
-/// their overview.
+/// Id, name, type and description. Viewers find the output for their overview by the name of the
+/// second one.
 const OUTPUTS: [[&str; 4]; 7] = [
     [
         "timeline",
@@ -27,7 +27,7 @@ const OUTPUTS: [[&str; 4]; 7] = [
     ],
 ];
 
-/// Whether there is anything to show.
+/// Whether the session has data for an output.
 fn is_there(asked: &Asked<'_>, id: &str) -> bool {
     match id {
         "cpu-usage" => {
@@ -50,24 +50,24 @@ fn descriptor(asked: &Asked<'_>, [id, name, kind, description]: [&str; 4]) -> Va
     })
 }
 
-/// All of them.
+/// Describes all outputs.
 pub fn all(asked: &Asked<'_>) -> Value {
     let there = OUTPUTS.into_iter().filter(|[id, ..]| is_there(asked, id));
     there.map(|output| descriptor(asked, output)).collect()
 }
 
-/// One.
+/// Describes one output.
 pub fn one(asked: &Asked<'_>, id: &str) -> Result<Value, Refusal> {
     let found = OUTPUTS.into_iter().find(|[known, ..]| *known == id && is_there(asked, id));
     found.map(|output| descriptor(asked, output)).ok_or_else(|| missing(id))
 }
 
-/// That there is one.
+/// Checks that an output exists.
 pub fn is_known(asked: &Asked<'_>, id: &str) -> Result<(), Refusal> {
     one(asked, id).map(drop)
 }
 
-/// That there is none.
+/// Error for an output that does not exist.
 pub fn missing(id: &str) -> Refusal {
     Refusal::not_found("no such output", id)
 }

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Lanes and their rows as entries, whose numbers are below 2^31 as the protocol has them.
+//! Lanes and their rows as entries, with ids below 2^31 as the protocol requires.
 
 use serde_json::Value;
 
-/// Rows of a lane that can be told apart: half a million lanes are left.
+/// Number of ids per lane; half a million lanes fit.
 const ROWS: u32 = 1 << 12;
 
 /// A row of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The lane.
+    /// Number of the lane.
     pub lane: u32,
-    /// Its row. The first one stands for the lane itself.
+    /// Number of the row. Row 0 represents the lane itself.
     pub row: u32,
 }
 
 impl Place {
-    /// Its entry.
+    /// Id of the entry.
     pub fn entry(self) -> u32 {
         self.lane.saturating_mul(ROWS).saturating_add(self.row.min(ROWS - 1))
     }
 
-    /// Of an entry.
+    /// Row of an entry.
     pub fn of(entry: u32) -> Self {
         Self { lane: entry / ROWS, row: entry % ROWS }
     }
 }
 
-/// What a row shows, as `open` says it; those of counters have no states.
+/// Rows of a lane in the response of `open`, without rows of counters, which have no states.
 pub fn rows(lane: &Value) -> impl Iterator<Item = (u32, &str, &Value)> {
     let rows = lane["rows"].as_array().map_or(&[][..], Vec::as_slice);
     rows.iter().filter_map(|row| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The parameters of a request. Anybody may have written them.
+//! Parameters of a request, which are untrusted.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,33 @@ use serde_json::Value;
 use super::{Asked, Refusal};
 use crate::params::PX_MAX;
 
-/// Items of a request at most.
+/// Maximum number of items in a request.
 const ITEMS_MAX: usize = 20_000;
 
-/// What requests have in common.
+/// Parameters that are common to requests.
 #[derive(Debug, Default)]
 pub struct Query {
-    /// From when, in the times of the session; all where nothing is said.
+    /// Begin of the time range, relative to the session; by default the whole session.
     pub begin: i64,
-    /// Until when, this nanosecond included.
+    /// End of the time range, including this nanosecond.
     pub end: i64,
-    /// Samples.
+    /// Number of samples.
     pub count: u32,
-    /// Entries; `None`: all.
+    /// Requested entries; `None` for all.
     pub items: Option<Vec<u32>>,
-    /// The only time, or the first, that is named.
+    /// The only or first requested time.
     pub time: Option<i64>,
-    /// The first line of a table.
+    /// Number of the first line of a table.
     pub index: Option<u64>,
-    /// Lines of a table.
+    /// Number of lines of a table.
     pub lines: u64,
-    /// Columns of a table.
+    /// Requested columns of a table.
     pub columns: Option<Vec<u32>>,
-    /// What to look for in which column.
+    /// Search expressions by column.
     pub wanted: BTreeMap<u32, String>,
-    /// Whether it is looked for backwards; `None`: only lines are marked.
+    /// Search direction; `None` if matching lines are only highlighted.
     pub is_backwards: Option<bool>,
-    /// Categories of annotations; `None`: all.
+    /// Categories of annotations; `None` for all.
     pub categories: Option<Vec<String>>,
 }
 
@@ -51,15 +51,15 @@ fn integer(value: &Value, name: &str) -> Result<i64, Refusal> {
 fn numbers(value: &Value, name: &str) -> Result<Vec<u32>, Refusal> {
     let list = value.as_array().filter(|list| list.len() <= ITEMS_MAX);
     let list = list.ok_or_else(|| wrong(name, "a list of at most 20,000 numbers"))?;
-    // Entries that cannot be ours, -1 for one, are nobody's.
+    // Ids that cannot exist, for example -1, are ignored.
     Ok(list.iter().filter_map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok())).collect())
 }
 
 impl Query {
-    /// Reads a body.
+    /// Parses a body.
     ///
     /// # Errors
-    /// It is no query.
+    /// If it is not a valid query.
     pub fn parse(asked: &Asked<'_>, body: &[u8]) -> Result<Self, Refusal> {
         let body: Value = if body.is_empty() {
             Value::Null

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Statistics as tables: of a stretch of time, where one is asked for.
+//! Statistics as tables, of a time range if requested.
 
 use serde_json::{Value, json};
 
 use super::query::Query;
 use super::{Asked, Refusal, outputs, styles};
 
-/// Columns of spans: heading, key of `stats`, kind of data.
+/// Columns of spans: heading, key of `stats`, data type.
 const SPANS: [[&str; 3]; 10] = [
     ["Count", "count", "NUMBER"],
     ["Total", "total", "DURATION"],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Colours: those of the page (`aquarium/src/logic/colour.ts`), which colour-blind people tell apart.
+//! Colours of the page (`aquarium/src/logic/colour.ts`), which colour-blind users can distinguish.
 
 use serde_json::{Map, Value, json};
 
@@ -9,12 +9,12 @@ const PALETTE: [&str; 16] = [
     "#5c9ece", "#ecac4a", "#54b292", "#d886ac", "#d8c858", "#8476ce", "#de7c5e", "#74c2ca",
     "#a6b858", "#bc94c8", "#c6a486", "#6e94b6", "#f2c496", "#68a47a", "#f0a8b2", "#a8b2c2",
 ];
-/// Nothing runs.
+/// Colour of an idle CPU.
 const IDLE: &str = "#d8dde3";
-/// Styles of a list at most; what is beyond has the colours of its place.
+/// Maximum number of styles per list; further items have no style of their own.
 const STYLES_MAX: usize = 10_000;
 
-/// Of what a row shows, the list that its numbers are of.
+/// The list whose ids are used by rows of a kind.
 pub fn list_of(kind: &str) -> &'static str {
     match kind {
         "running" | "seen" => "applications",
@@ -23,7 +23,7 @@ pub fn list_of(kind: &str) -> &'static str {
     }
 }
 
-/// The name of number `id` of a list; of a class, with its subsystem.
+/// Name of an item of a list; for a class, with its subsystem.
 pub fn name(asked: &Asked<'_>, list: &str, id: usize) -> String {
     let told = &asked.open[list][id];
     let name = told.as_str().or_else(|| told["name"].as_str()).unwrap_or_default();
@@ -33,12 +33,12 @@ pub fn name(asked: &Asked<'_>, list: &str, id: usize) -> String {
     }
 }
 
-/// The style of that.
+/// Key of the style of an item.
 pub fn key(list: &str, id: usize) -> String {
     format!("{list}-{id}")
 }
 
-/// What a state looks like: of that style, as high as it covers its time.
+/// Style of a state; its height shows how much of the time is covered.
 pub fn of(list: &str, id: usize, cover: f64) -> Value {
     let values = if cover < 1.0 { json!({ "height": 0.35 + 0.65 * cover }) } else { json!({}) };
     json!({ "parentKey": key(list, id), "values": values })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lanes as a time graph.
+//! Lanes as a time graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use super::query::Query;
 use super::{Asked, Columns, Refusal, styles};
 use crate::answer::Problem;
 
-/// Pixels of one question to `view`, which answers 4 million at most.
+/// Pixels per call of `view`, which returns at most 4 million.
 const PIXELS_AT_ONCE: u64 = 1 << 21;
 
-/// States of an answer: each takes a kilobyte while it is made. Where there would be more, pixels are
-/// wider.
+/// Maximum number of states in a response: each takes a kilobyte while it is built. Pixels are
+/// widened to stay below it.
 const STATES_MAX: usize = 200_000;
 
 /// Categories of annotations.
 const CATEGORIES: [&str; 3] = ["Lost events", "Damage", "Notes"];
 
-/// All entries: a lane stands for its first row, the others are below it.
+/// All entries: that of a lane also shows its first row, and the other rows are its children.
 pub fn tree(asked: &Asked<'_>) -> Value {
     let mut entries = Vec::new();
     let (begin, end) = (asked.begin(), asked.end());
@@ -68,7 +68,7 @@ fn row_name(kind: &str, row: &Value) -> String {
     }
 }
 
-/// Entries of a query that are rows, by lane; all where it names none.
+/// Rows requested by a query, by lane; all if it names none.
 fn wanted(asked: &Asked<'_>, query: &Query) -> BTreeMap<u32, BTreeSet<u32>> {
     let mut wanted: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let lanes = asked.list("lanes");
@@ -85,7 +85,7 @@ fn wanted(asked: &Asked<'_>, query: &Query) -> BTreeMap<u32, BTreeSet<u32>> {
     wanted
 }
 
-/// What each row shows.
+/// States of each row.
 pub fn states(asked: &Asked<'_>, query: &Query) -> Result<Value, Problem> {
     let wanted = wanted(asked, query);
     let count = wanted.values().map(BTreeSet::len).sum::<usize>().max(1);
@@ -110,13 +110,13 @@ pub fn states(asked: &Asked<'_>, query: &Query) -> Result<Value, Problem> {
     Ok(json!({ "rows": told }))
 }
 
-/// What a row draws, and in which words.
+/// How items of a row are named.
 struct Drawn<'a> {
     list: &'static str,
     is_events: bool,
-    /// Of a script, its name: its things have no other.
+    /// Name of the script that found the spans of the row; its spans have no other name.
     script: Option<&'a str>,
-    /// Of calls, the names of functions: no list has all of them.
+    /// Names of functions, for calls: no other list contains all of them.
     functions: Option<&'a Value>,
 }
 
@@ -139,7 +139,7 @@ fn rows_of(
     (result, columns): (&Value, &Columns),
     told: &mut Vec<Value>,
 ) {
-    // The items of each row, by its place in the answer.
+    // Items by row of the response.
     let mut items: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, row) in columns.all("item_row").enumerate() {
         items.entry(row as usize).or_default().push(index);
@@ -168,19 +168,19 @@ fn rows_of(
     }
 }
 
-/// One thing, as it is.
+/// State of a single item.
 fn exact(asked: &Asked<'_>, drawn: &Drawn<'_>, columns: &Columns, index: usize) -> Value {
     let id = columns.at("item_name", index) as usize;
     let begin = asked.absolute(columns.at("item_begin", index));
     let end = asked.absolute(columns.at("item_end", index));
-    // An event takes its nanosecond.
+    // An event lasts one nanosecond.
     let end = if drawn.is_events { begin.saturating_add(1) } else { end };
     let label = drawn.name(asked, id);
     let style = styles::of(drawn.list, id, 1.0);
     json!({ "start": begin, "end": end, "label": label, "tags": 0, "style": style })
 }
 
-/// Pixels of one colour next to each other, where there are too many things to tell each.
+/// States from runs of pixels with equal colour, for rows with too many items.
 fn runs(
     asked: &Asked<'_>,
     scale: &Scale,
@@ -196,7 +196,7 @@ fn runs(
             "start": asked.absolute(begin as f64), "end": asked.absolute(end as f64), "tags": 0,
             "style": styles::of(drawn.list, colour - 1, cover),
         });
-        // Of several only the picture is told.
+        // Runs of several items have no label.
         if is_one {
             state["label"] = drawn.name(asked, colour - 1).into();
         }
@@ -208,7 +208,7 @@ fn runs(
         let cover = columns.at("cover", at) / 255.0;
         let is_one = columns.at("flags", at) as u8 & SEVERAL == 0;
         let (begin, end) = scale.pixel(pixel);
-        // Some steps of height are enough: each change is a state.
+        // Heights are quantized, because each change of height starts a new state.
         let cover = (cover * 4.0).ceil() / 4.0;
         match &mut run {
             Some((known, _, until, covered, one))
@@ -226,7 +226,7 @@ fn runs(
     states
 }
 
-/// Messages.
+/// Flows as arrows.
 pub fn arrows(asked: &Asked<'_>, query: &Query) -> Result<Value, Problem> {
     let lanes: Vec<u32> = (0u32..).zip(asked.list("lanes")).map(|(id, _)| id).collect();
     let params = json!({
@@ -244,7 +244,7 @@ pub fn arrows(asked: &Asked<'_>, query: &Query) -> Result<Value, Problem> {
     Ok(arrows.collect())
 }
 
-/// Everything about one thing.
+/// Details of one event or interval.
 pub fn tooltip(asked: &Asked<'_>, query: &Query) -> Result<Value, Refusal> {
     let entry = query.items.as_ref().and_then(|items| items.first());
     let (Some(entry), Some(time)) = (entry, query.time) else {
@@ -283,12 +283,12 @@ pub fn tooltip(asked: &Asked<'_>, query: &Query) -> Result<Value, Refusal> {
     Ok(told.into())
 }
 
-/// What may stand beside states.
+/// Categories of annotations that may occur.
 pub fn annotation_categories() -> Value {
     json!({ "annotationCategories": CATEGORIES })
 }
 
-/// Losses, damage, notes: what touches the time asked for.
+/// Losses, damage and notes in the requested time range.
 pub fn annotations(asked: &Asked<'_>, query: &Query) -> Result<Value, Problem> {
     let is_asked = |category: &str| {
         query.categories.as_ref().is_none_or(|all| all.iter().any(|known| known == category))

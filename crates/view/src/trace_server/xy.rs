@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers along time: how many events, how busy processors were, counters.
+//! Values over time: number of events, CPU utilisation, counters.
 
 use lateralis_lanes::Scale;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::query::Query;
 use super::{Asked, Columns, Refusal, outputs};
 
-/// A curve: its entry, its name.
+/// A curve: id of its entry, and name.
 type Curve = (u32, String);
 
 fn curves(asked: &Asked<'_>, output: &str) -> Result<Vec<Curve>, Refusal> {
@@ -24,7 +24,7 @@ fn curves(asked: &Asked<'_>, output: &str) -> Result<Vec<Curve>, Refusal> {
     })
 }
 
-/// The curves of an output.
+/// Entries of the curves of an output.
 pub fn tree(asked: &Asked<'_>, output: &str) -> Result<Value, Refusal> {
     let entries = curves(asked, output)?.into_iter().map(|(id, name)| {
         json!({ "id": id, "parentId": -1, "labels": [name], "hasData": true, "isDefault": id < 16 })
@@ -33,13 +33,13 @@ pub fn tree(asked: &Asked<'_>, output: &str) -> Result<Value, Refusal> {
     Ok(json!({ "entries": entries.collect::<Vec<_>>(), "headers": headers, "autoExpandLevel": -1 }))
 }
 
-/// What an axis is of.
+/// Description of an axis.
 struct Axis {
     label: &'static str,
     unit: &'static str,
 }
 
-/// Their values.
+/// Values of the curves.
 pub fn values(asked: &Asked<'_>, output: &str, query: &Query) -> Result<Value, Refusal> {
     let mut curves = curves(asked, output)?;
     if let Some(items) = &query.items {
@@ -99,8 +99,8 @@ fn title(output: &str) -> &'static str {
     }
 }
 
-/// One value a pixel: of those in it the one farthest from what was before, so that a peak stays
-/// one. The protocol has no word for a value that is not known: 0.
+/// One value per pixel: the minimum or maximum, whichever is further from the last value of the previous
+/// pixel, so that peaks stay visible. The protocol cannot express unknown values; they are 0.
 fn extremes(columns: &Columns, first: usize, px: usize) -> Vec<f64> {
     let mut before = 0.0;
     let known = |value: f64| if value.is_finite() { value } else { 0.0 };
