@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The subsystem of an event class, which is part of its name.
 
-/// Prefixes of kernel events in LTTng traces, whose names have no subsystem, and the subsystem of the same events
-/// in ftrace and perf: `sched_switch` is their `sched:sched_switch`. [lttng-modules, instrumentation/]
+/// Prefixes of kernel events in LTTng traces, whose names have no subsystem, and the subsystem of the same
+/// events in ftrace and perf: `sched_switch` is their `sched:sched_switch`. [lttng-modules, instrumentation/]
 const KERNEL_PREFIXES: [(&str, &str); 51] = [
     ("asoc", "asoc"),
     ("block", "block"),
@@ -57,8 +57,8 @@ const KERNEL_PREFIXES: [(&str, &str); 51] = [
     ("x86_irq_vectors", "irq_vectors"),
 ];
 
-/// Splits the name of an event class, `SUBSYSTEM:EVENT`, into its parts. A name without a colon is the event; its
-/// subsystem follows from the prefix if kernel events have it, and is empty otherwise.
+/// Splits the name of an event class, `SUBSYSTEM:EVENT`, into its parts. A name without a colon is the event;
+/// its subsystem follows from the prefix if kernel events have it, and is empty otherwise.
 #[must_use]
 pub fn subsystem_and_event(class_name: &str) -> (&str, &str) {
     if let Some(parts) = class_name.split_once(':') {
