@@ -7,6 +7,8 @@ mod absurd_times;
 mod branches;
 mod choosing;
 mod clock_identity;
+mod colours;
+mod config;
 mod conventions;
 mod ctf2;
 mod damage;
