@@ -37,6 +37,7 @@ mod limits;
 mod live;
 mod look;
 mod losses;
+mod metrics;
 mod missing;
 mod off_cpu;
 mod one_answer;

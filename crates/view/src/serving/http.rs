@@ -11,6 +11,8 @@ pub const HEAD_MAX: usize = 16 << 10;
 pub const BODY_MAX: usize = 1 << 20;
 /// Where the Trace Server Protocol is.
 pub const TRACE_SERVER: &str = "/tsp/api";
+/// Where numbers for Prometheus are.
+pub const METRICS: &str = "/metrics";
 /// Lines of a head.
 const HEADERS_MAX: usize = 64;
 
@@ -171,7 +173,7 @@ impl Head {
     /// Whether it is for anything but the files of the page.
     #[must_use]
     pub fn is_data(&self) -> bool {
-        self.trace_server().is_some() || matches!(&*self.path, "/ws" | "/export")
+        self.trace_server().is_some() || matches!(&*self.path, "/ws" | "/export" | METRICS)
     }
 
     /// A parameter.

@@ -3,6 +3,7 @@
 
 mod export;
 mod http;
+mod metrics;
 mod page;
 mod pushing;
 mod socket;
@@ -25,6 +26,7 @@ use http::HEAD_MAX;
 use visits::{Visit, Visits};
 
 pub use http::{Head, Refused};
+pub use metrics::MetricsServer;
 pub use page::is_there as has_page;
 pub use waiting::Request;
 
@@ -82,28 +84,48 @@ impl Server {
     /// # Errors
     /// The listening socket has gone.
     pub fn run(self) -> io::Result<()> {
-        let server = Arc::new(self);
-        loop {
-            let (stream, _) = match server.listener.accept() {
-                Ok(accepted) => accepted,
-                // Somebody who has left already, or no more descriptors for now.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(error) if error.raw_os_error().is_some_and(|code| code == 23 || code == 24) => {
-                    thread::sleep(Duration::from_millis(50));
-                    continue;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            // Without a place nothing is read. Others can fill the places of others only.
-            let Some(peer) = Peer::of(&stream) else { continue };
-            let Some(place) = server.half_open.add(peer, &stream) else { continue };
-            let of = Arc::clone(&server);
-            // What goes wrong on a connection is that connection's end.
-            let serve = move || drop(of.connection(stream, peer, place));
-            // If no thread can be had, the connection is closed.
-            drop(thread::Builder::new().name("view".into()).spawn(serve));
-        }
+        accept(Arc::new(self))
+    }
+}
+
+/// A server of which [`accept`] takes the connections.
+trait Serves: Send + Sync + 'static {
+    /// Its socket, and its connections that have not shown a token.
+    fn listener(&self) -> (&TcpListener, &Arc<HalfOpen>);
+
+    /// Serves one connection. An error is the end of this connection.
+    fn connection(&self, stream: TcpStream, peer: Peer, place: Place) -> io::Result<()>;
+}
+
+/// Serves each connection on a thread of its own, until the socket has gone.
+fn accept(server: Arc<impl Serves>) -> io::Result<()> {
+    loop {
+        let (listener, half_open) = server.listener();
+        let (stream, _) = match listener.accept() {
+            Ok(accepted) => accepted,
+            // A client that has left already, or no more descriptors for now.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) if error.raw_os_error().is_some_and(|code| code == 23 || code == 24) => {
+                thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        // Without a place nothing is read. Others can fill the places of others only.
+        let Some(peer) = Peer::of(&stream) else { continue };
+        let Some(place) = half_open.add(peer, &stream) else { continue };
+        let of = Arc::clone(&server);
+        // What goes wrong on a connection is that connection's end.
+        let serve = move || drop(of.connection(stream, peer, place));
+        // If no thread can be had, the connection is closed.
+        drop(thread::Builder::new().name("view".into()).spawn(serve));
+    }
+}
+
+impl Serves for Server {
+    fn listener(&self) -> (&TcpListener, &Arc<HalfOpen>) {
+        (&self.listener, &self.half_open)
     }
 
     fn connection(&self, mut stream: TcpStream, peer: Peer, place: Place) -> io::Result<()> {
@@ -136,7 +158,9 @@ impl Server {
             Err(_) => refuse(&mut stream, Refused::TooMany),
         }
     }
+}
 
+impl Server {
     /// Answers a request that may be answered.
     fn request(
         &self,
