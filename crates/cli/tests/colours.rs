@@ -194,3 +194,20 @@ fn a_terminal_has_colours_unless_the_environment_is_against_it() {
     assert!(is_coloured(&on_terminal(&["stats", "--wrong"], &[])));
     assert!(!is_coloured(&on_terminal(&["stats", "--wrong", "--color=never"], &[])));
 }
+
+#[test]
+fn sentences_that_lat_doctor_reads_have_no_codes() {
+    let place = Place::new();
+    // Rings cannot be in a file: the first check quotes the error of another `lat`.
+    fs::write(place.0.join("file"), "").expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(["doctor", "--json"])
+        .env("LATERALIS_DIR", place.0.join("file"))
+        .env("CLICOLOR_FORCE", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("lat can be started");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let detail = document["checks"][0]["detail"].as_str().expect("a sentence");
+    assert!(detail.starts_with("cannot trust area directory: "), "{detail:?}");
+}
