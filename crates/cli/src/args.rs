@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of commands. Each command's own options stand with the command.
 
+use crate::colour::{self, When};
 use crate::commands::{
-    clean, completions, control, convert, demo, diff, doctor, flow, info, keep, list, live, man,
-    path, pleco, policy, print, record, run_script, sql, stats, table, top, tracepoints, view, xml,
+    clean, completions, config, control, convert, demo, diff, doctor, flow, info, keep, list, live,
+    man, path, pleco, policy, print, record, run_script, sql, stats, table, top, tracepoints, view,
+    xml,
 };
+use crate::config as settings;
 use crate::error::CliError;
 use crate::inputs::TRACES;
 use crate::output::{Page, tell};
 use crate::{newest, standard_input};
-use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
+    ValueEnum as _,
+};
 use lateralis_model::terminal;
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -32,6 +39,20 @@ pub struct Cli {
     /// What to do; without a command, `lat` says what it could do here.
     #[command(subcommand)]
     pub command: Option<Command>,
+    /// Colour text for people
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        env = "LATERALIS_COLOR",
+        display_order = 1000
+    )]
+    pub color: When,
+    /// Do not read the file of settings: `lat config` shows it
+    #[arg(long, global = true, display_order = 1001)]
+    pub no_config: bool,
 }
 
 /// One variant per command, in the order in which help shows them.
@@ -51,6 +72,8 @@ pub enum Command {
     Clean(Deferred<clean::CleanArgs>),
     /// Check what can be recorded on this machine, and how to enable the rest
     Doctor(Deferred<doctor::DoctorArgs>),
+    /// List the settings that apply, and where each comes from: the settings file or the environment
+    Config(Deferred<config::ConfigArgs>),
     /// Enable events of a program that is being recorded
     Enable(Deferred<control::SwitchArgs>),
     /// Disable events of a program that is being recorded
@@ -149,10 +172,20 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
 /// process, with 0 and 2.
 pub fn parse() -> Result<Cli, CliError> {
     let mut words = with_separator(env::args_os().collect());
+    let mut command = Cli::command();
+    let given = color_of(&words);
+    if let Some(when) = given {
+        colour::choose(when);
+    }
+    if !own_words(&words).any(|word| word == "--no-config") {
+        settings::apply_file(&mut command)?;
+    }
+    let when = given.or_else(color_of_file).unwrap_or_default();
+    colour::choose(when);
     if words.get(1).is_some_and(|word| word == "version") && words.len() == 2 {
         words[1] = "--version".into();
     }
-    let mut command = Cli::command();
+    command = command.color(colour::of_help(when));
     let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
         let missing = missing_traces(&command, &matches);
         Ok((Cli::from_arg_matches(&matches)?, missing))
@@ -167,9 +200,38 @@ pub fn parse() -> Result<Cli, CliError> {
                 words.push(newest.into());
             }
         }
-        return Cli::try_parse_from(&words).map_err(|error| end(&words, error));
+        let parsed = command.try_get_matches_from_mut(&words);
+        let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+        return parsed.map_err(|error| end(&words, error));
     }
     parsed.map(|(cli, _)| cli).map_err(|error| end(&words, error))
+}
+
+/// Words in front of those of a program.
+fn own_words(words: &[OsString]) -> impl Iterator<Item = Cow<'_, str>> {
+    words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--")
+}
+
+/// `--color` or its variable, before anything else is understood: errors about the words have colours, too.
+fn color_of(words: &[OsString]) -> Option<When> {
+    let mut own = own_words(words);
+    let mut given = None;
+    while let Some(word) = own.next() {
+        if word == "--color" {
+            given = own.next();
+        } else if let Some(value) = word.strip_prefix("--color=") {
+            given = Some(value.to_owned().into());
+        }
+    }
+    let variable = || env::var("LATERALIS_COLOR").ok().map(Into::into);
+    // What is no choice is an error of usage soon.
+    given.or_else(variable).and_then(|text| When::from_str(&text, false).ok())
+}
+
+fn color_of_file() -> Option<When> {
+    let all = &settings::held()?.settings;
+    let color = all.iter().find(|of| of.command.is_empty() && of.option == "color")?;
+    When::from_str(color.values.first()?, false).ok()
 }
 
 /// Where the trace is to be named that is not.
@@ -233,35 +295,58 @@ fn launcher(name: &str) -> Option<clap::Command> {
 
 /// Puts `--` in front of the program's name where it was left out.
 fn with_separator(mut words: Vec<OsString>) -> Vec<OsString> {
-    let name = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
-    if let Some(command) = launcher(name)
-        && let Some(place) = program_place(&command, name == "live", &words)
+    let at = command_place(&words);
+    let name = at.and_then(|at| words[at].to_str()).unwrap_or_default();
+    if let (Some(at), Some(command)) = (at, launcher(name))
+        && let Some(place) = program_place(&command, name == "live", at + 1, &words)
     {
         words.insert(place, "--".into());
     }
     words
 }
 
-/// Where the program's name stands; `None` if there is a `--` already, or what is not understood, about
-/// which the parser will say more.
+/// Index of the word that names the command: the first after the options of all commands.
+fn command_place(words: &[OsString]) -> Option<usize> {
+    let first = words.get(1)?.as_encoded_bytes();
+    if !first.starts_with(b"-") {
+        return Some(1);
+    }
+    let cli = Cli::command();
+    let mut at = 1;
+    loop {
+        let word = words.get(at)?.to_str()?;
+        let Some(option) = word.strip_prefix('-') else { return Some(at) };
+        let long = option.strip_prefix('-')?;
+        let name = long.split('=').next()?;
+        let option = cli.get_arguments().find(|of| of.get_long() == Some(name))?;
+        at += match value_of(option) {
+            Value::Follows if name.len() == long.len() => 2,
+            _ => 1,
+        };
+    }
+}
+
+/// Where the program's name is among the words from `begin`; `None` if there is a `--` already, or what is
+/// not understood, about which the parser will say more.
 fn program_place(
     command: &clap::Command,
     mut takes_address: bool,
+    begin: usize,
     words: &[OsString],
 ) -> Option<usize> {
     // What stands in front of the `--` is meant to be an address, whatever it looks like.
     if takes_address && words.iter().any(|word| word == "--") {
         return None;
     }
-    let mut at = 2;
+    let cli = Cli::command();
+    let options = || cli.get_arguments().chain(command.get_arguments());
+    let mut at = begin;
     while let Some(word) = words.get(at) {
         let text = word.to_string_lossy();
         let value = match text.strip_prefix("--") {
             Some("") => return None,
             Some(long) if long.contains('=') => Value::Here,
-            Some(long) => {
-                value_of(command.get_arguments().find(|arg| arg.get_long() == Some(long))?)
-            }
+            Some(long) => value_of(options().find(|arg| arg.get_long() == Some(long))?),
             None if text.len() > 1 && text.starts_with('-') => {
                 value_of_shorts(&text[1..], command)?
             }
@@ -353,6 +438,11 @@ mod tests {
             ("lat top --every 1s ls -a", "lat top --every 1s -- ls -a"),
             ("lat live nonsense -- ls", "lat live nonsense -- ls"),
             ("lat print x", "lat print x"),
+            ("lat record --color always ls -l", "lat record --color always -- ls -l"),
+            ("lat --color always record ls -l", "lat --color always record -- ls -l"),
+            ("lat --color=never top ls", "lat --color=never top -- ls"),
+            ("lat record ls --color always", "lat record -- ls --color always"),
+            ("lat --colour always record ls", "lat --colour always record ls"),
             ("lat", "lat"),
         ] {
             assert_eq!(separated(given), expected);

@@ -11,6 +11,8 @@
 //! * [`commands`] has one file per command;
 //! * [`error`] and [`exit`] fix what a failure looks like and what it returns;
 //! * [`inputs`] and [`selection`] are the traces and the choice of events that commands share;
+//! * [`config`] makes the file of settings the defaults of that table;
+//! * [`colour`] decides what is coloured, and where;
 //! * [`output`] is standard output and error: nothing hostile gets through, and a closed pipe ends nothing.
 
 #![forbid(unsafe_code)]
@@ -35,7 +37,9 @@ macro_rules! line {
 
 mod args;
 mod beyond;
+mod colour;
 mod commands;
+mod config;
 mod date;
 mod embedded;
 mod error;

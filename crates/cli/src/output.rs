@@ -5,19 +5,23 @@
 //! terminal, and only the page itself ends lines ([`lateralis_model::terminal`]). Data goes through
 //! [`data`], which leaves it as it is where no terminal reads it. Both survive a closed pipe.
 
+use crate::colour::{self, Role};
 use crate::error::CliError;
 use crate::reading;
 use lateralis_model::terminal::{self, Cleaner, Style};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
-use std::env;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 
 /// Text for people, line by line.
 #[derive(Debug, Default)]
 pub struct Page {
     text: String,
+    /// Parts with a colour, in the order of the text; none has a line feed in it.
+    roles: Vec<(Range<usize>, Role)>,
 }
 
 impl Page {
@@ -35,6 +39,29 @@ impl Page {
     pub fn part(&mut self, part: fmt::Arguments<'_>) {
         // Neither this writer nor a text that is shown can fail.
         let _ = fmt::Write::write_fmt(&mut Shown(&mut self.text), part);
+    }
+
+    /// Adds a part that has a colour on a terminal.
+    pub fn part_as(&mut self, role: Role, part: fmt::Arguments<'_>) {
+        let begin = self.text.len();
+        self.part(part);
+        if self.text.len() > begin {
+            self.roles.push((begin..self.text.len(), role));
+        }
+    }
+
+    /// Adds a number, coloured if it is marked as a lower bound or as unknown.
+    pub fn number(&mut self, text: &str) {
+        match Role::of_number(text) {
+            Some(role) => self.part_as(role, format_args!("{text}")),
+            None => self.part(format_args!("{text}")),
+        }
+    }
+
+    /// Adds a line that has a colour on a terminal.
+    pub fn line_as(&mut self, role: Role, line: fmt::Arguments<'_>) {
+        self.part_as(role, line);
+        self.text.push('\n');
     }
 
     /// Adds a line, or the rest of one.
@@ -55,7 +82,26 @@ impl Page {
 
     /// Adds another page below.
     pub fn page(&mut self, other: &Page) {
+        let offset = self.text.len();
         self.text.push_str(&other.text);
+        let moved = |(at, role): &(Range<usize>, Role)| (at.start + offset..at.end + offset, *role);
+        self.roles.extend(other.roles.iter().map(moved));
+    }
+
+    /// What is on it, with codes of colours if `is_coloured`.
+    fn painted(&self, is_coloured: bool) -> Cow<'_, str> {
+        if !is_coloured || self.roles.is_empty() {
+            return Cow::Borrowed(&self.text);
+        }
+        let mut painted = String::with_capacity(self.text.len() + self.roles.len() * 16);
+        let mut done = 0;
+        for (at, role) in &self.roles {
+            painted.push_str(&self.text[done..at.start]);
+            role.paint(&self.text[at.clone()], &mut painted);
+            done = at.end;
+        }
+        painted.push_str(&self.text[done..]);
+        Cow::Owned(painted)
     }
 
     /// What is on it, as it is printed.
@@ -68,6 +114,10 @@ impl Page {
         let begin = self.text.rfind('\n').map_or(0, |at| at + 1);
         let end = self.text.trim_end_matches(' ').len().max(begin);
         self.text.truncate(end);
+        for (at, _) in &mut self.roles {
+            at.end = at.end.min(end);
+        }
+        self.roles.retain(|(at, _)| at.start < at.end);
     }
 
     /// A page with one line.
@@ -92,19 +142,6 @@ impl fmt::Write for Shown<'_> {
         terminal::push(self.0, text);
         Ok(())
     }
-}
-
-/// A word in the colour of errors, if this is a terminal with colours.
-pub fn error_mark() -> &'static str {
-    if has_colour(io::stderr().is_terminal()) { "\x1b[1;31merror\x1b[0m" } else { "error" }
-}
-
-/// Whether to colour a stream: only a terminal, and never with `NO_COLOR` set
-/// or `TERM=dumb`.
-fn has_colour(is_terminal: bool) -> bool {
-    is_terminal
-        && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Whether somebody sees standard output at once.
@@ -141,7 +178,7 @@ fn begin_output() {
 /// Errors: [`CliError::Output`], also for a closed pipe, which the exit code
 /// then treats as success.
 pub fn print(page: &Page) -> Result<(), CliError> {
-    print_bytes(page.text.as_bytes())
+    print_bytes(page.painted(colour::is_shown_on(is_terminal())).as_bytes())
 }
 
 /// Shows a page in place of the last one: on a terminal as much of it as fits, else all, and an empty line.
@@ -152,10 +189,12 @@ pub fn replace_screen(page: &Page) -> Result<(), CliError> {
         .then(|| rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok())
         .flatten()
         .map(|size| usize::from(size.ws_row).max(2) - 1);
+    let painted = page.painted(colour::is_shown_on(is_terminal()));
     let Some(rows) = rows else {
-        return print_bytes(format!("{}\n", page.text).as_bytes());
+        return print_bytes(format!("{painted}\n").as_bytes());
     };
-    let shown: String = page.text.split_inclusive('\n').take(rows).collect();
+    // Codes do not go beyond their line.
+    let shown: String = painted.split_inclusive('\n').take(rows).collect();
     // Cursor to the first place, then each line to its end, then the rest: nothing flickers.
     let lines = shown.replace('\n', "\x1b[K\n");
     print_bytes(format!("\x1b[H{lines}\x1b[J").as_bytes())
@@ -194,28 +233,54 @@ pub fn pass_on_errors(bytes: &[u8]) -> io::Result<()> {
 /// Writes a page to standard error, if somebody reads it.
 pub fn tell(page: &Page) {
     reading::make_room();
-    let _ = io::stderr().lock().write_all(page.text.as_bytes());
+    let painted = page.painted(colour::is_shown_on(is_error_terminal()));
+    let _ = io::stderr().lock().write_all(painted.as_bytes());
 }
+
+/// Words that begin a line about something wrong, and their colours.
+const BEGINNINGS: [(&str, Role); 5] = [
+    ("error:", Role::Problem),
+    ("lost:", Role::Problem),
+    ("damage:", Role::Problem),
+    ("incomplete:", Role::Problem),
+    ("warning:", Role::Uncertain),
+];
 
 /// Writes one line to standard error, if somebody reads it.
 pub fn tell_line(line: fmt::Arguments<'_>) {
-    tell(&Page::of_line(line));
+    let mut page = Page::of_line(line);
+    let beginning = BEGINNINGS.iter().find(|(word, _)| page.text.starts_with(word));
+    if let Some((word, role)) = beginning {
+        page.roles.push((0..word.len() - 1, *role));
+    }
+    tell(&page);
 }
 
 /// Says why a command could not do its work, on standard error.
 pub fn tell_error(error: &CliError) {
     reading::end();
-    let mut page = Page::of_line(format_args!(": {error}"));
+    let mut page = Page::new();
+    page.part_as(Role::Problem, format_args!("error"));
+    page.line(format_args!(": {error}"));
     page.lines(error.picture());
-    let mut stderr = io::stderr().lock();
+    let painted = page.painted(colour::is_shown_on(is_error_terminal()));
     // Nobody is left to tell if standard error is closed as well.
-    let _ = stderr.write_all(error_mark().as_bytes());
-    let _ = stderr.write_all(page.text.as_bytes());
+    let _ = io::stderr().lock().write_all(painted.as_bytes());
 }
 
-/// Replaces the last line of the terminal by this one, leaving the cursor at its start.
-pub fn overwrite_line(line: &str) {
-    let _ = write!(io::stderr().lock(), "\r\x1b[K{}\r", terminal::shown(line));
+/// Replaces the last line of the terminal by this one, leaving the cursor at its start. A problem that is
+/// its last word has the colour of one.
+pub fn overwrite_line(line: &str, problem: Option<&str>) {
+    let mut page = Page::new();
+    match problem.and_then(|problem| Some((line.strip_suffix(problem)?, problem))) {
+        Some((before, problem)) => {
+            page.part(format_args!("{before}"));
+            page.part_as(Role::Problem, format_args!("{problem}"));
+        }
+        None => page.part(format_args!("{line}")),
+    }
+    let painted = page.painted(colour::is_shown_on(is_error_terminal()));
+    let _ = write!(io::stderr().lock(), "\r\x1b[K{painted}\r");
 }
 
 /// Goes to the start of an empty line: of this one if it is empty, else of the next.
@@ -331,5 +396,22 @@ mod tests {
         line!(page);
         page.gap();
         assert_eq!(page.as_str(), "  a\\nforged \\x1b[31m\\u{202e}  7\nx\n\n");
+    }
+
+    #[test]
+    fn codes_are_around_what_they_colour_and_never_from_its_text() {
+        let mut page = Page::new();
+        page.part(format_args!("count "));
+        page.number("≥ 5");
+        page.line_as(Role::Heading, format_args!("\x1b[31m"));
+        page.part_as(Role::Problem, format_args!("lost  "));
+        page.trim_line();
+        line!(page);
+        let mut whole = Page::of_line(format_args!("title"));
+        whole.page(&page);
+        assert_eq!(whole.painted(false), "title\ncount ≥ 5\\x1b[31m\nlost\n");
+        let painted = "title\ncount \x1b[33m≥ 5\x1b[0m\x1b[1m\\x1b[31m\x1b[0m\n\
+                       \x1b[1m\x1b[31mlost\x1b[0m\n";
+        assert_eq!(whole.painted(true), painted);
     }
 }

@@ -24,6 +24,10 @@ fn markdown() -> String {
     );
     let long = table.get_long_about().map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(text, "{long}\n");
+    let common: Vec<&Arg> = table.get_arguments().filter(|of| of.is_global_set()).collect();
+    text.push_str("## Options of all commands\n\n| option | meaning |\n|---|---|\n");
+    common.iter().for_each(|argument| row(argument, &mut text));
+    text.push('\n');
     environment(&table, &mut text);
     for command in table.get_subcommands().filter(|of| !of.is_hide_set() && of.get_name() != "help")
     {
@@ -38,8 +42,13 @@ fn markdown() -> String {
 /// Options that an environment variable can set, collected over all commands.
 fn environment(table: &Command, text: &mut String) {
     let mut rows = Vec::new();
+    for argument in table.get_arguments().filter(|of| of.is_global_set()) {
+        if let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) {
+            rows.push((variable.to_string_lossy().into_owned(), format!("`--{long}`")));
+        }
+    }
     for command in table.get_subcommands().filter(|c| !c.is_hide_set()) {
-        for argument in command.get_arguments() {
+        for argument in command.get_arguments().filter(|of| !of.is_global_set()) {
             if let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) {
                 let variable = variable.to_string_lossy().into_owned();
                 rows.push((variable, format!("`lat {} --{long}`", command.get_name())));
@@ -81,7 +90,8 @@ fn section(before: &str, command: &Command, text: &mut String) {
     let _ = writeln!(text, "    {}\n", usage.join("\n    "));
     let arguments: Vec<&Arg> = command
         .get_arguments()
-        .filter(|a| !a.is_hide_set() && !matches!(a.get_id().as_str(), "help" | "version"))
+        .filter(|a| !a.is_hide_set() && !a.is_global_set())
+        .filter(|a| !matches!(a.get_id().as_str(), "help" | "version"))
         .collect();
     if !arguments.is_empty() {
         text.push_str("| option | meaning |\n|---|---|\n");

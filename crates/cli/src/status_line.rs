@@ -29,14 +29,14 @@ impl StatusLine {
         }
         self.drawn = true;
         // A terminal that went away is no reason to stop recording.
-        output::overwrite_line(fitting(text, width()));
+        output::overwrite_line(fitting(text, width()), loss(text));
     }
 
     /// Removes the line.
     pub fn clear(&mut self) {
         if self.drawn {
             self.drawn = false;
-            output::overwrite_line("");
+            output::overwrite_line("", None);
         }
     }
 }
@@ -78,6 +78,12 @@ pub fn progress(now: &Progress) -> String {
     )
 }
 
+/// The part of [`progress`] about lost events, if there are any.
+fn loss(text: &str) -> Option<&str> {
+    let count = text.strip_suffix(" LOST")?;
+    Some(&text[count.rfind("  ").map_or(0, |at| at + 2)..])
+}
+
 /// Whether whoever uses the terminal reads single key presses.
 fn screen_is_taken() -> bool {
     rustix::termios::tcgetattr(rustix::stdio::stderr())
@@ -105,6 +111,8 @@ mod tests {
         assert!(progress(&now).ends_with("0 lost"));
         now.lost = 5;
         assert!(progress(&now).ends_with("5 LOST"));
+        assert_eq!(loss(&progress(&now)), Some("5 LOST"));
+        assert_eq!(loss(&progress(&Progress::default())), None);
     }
 
     #[test]

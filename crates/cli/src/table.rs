@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Aligned tables for terminals.
 
+use crate::colour::Role;
 use crate::output::{self, Page};
 use lateralis_model::terminal;
 use std::borrow::Cow;
@@ -32,16 +33,40 @@ const LEAST: &[&str] = &[
 /// Columns that stay however narrow the terminal is: without them a number would seem to be whole.
 const LOSSES: &[&str] = &["lost", "losses", "dropped", "damaged", "missing", "torn", "unknown", ""];
 
+/// Columns that count what is missing.
+const COUNTS_OF_MISSING: &[&str] = &["lost", "losses", "dropped", "damaged", "missing", "torn"];
+
 /// A table with a head line; columns are as wide as they must be.
 pub struct Table {
     head: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
+    /// Further columns with problems, and which of their cells are one.
+    problems: Option<(&'static str, fn(&str) -> bool)>,
 }
 
 impl Table {
     /// A table with these columns.
     pub fn new(head: &[(&'static str, Align)]) -> Self {
-        Self { head: head.to_vec(), rows: Vec::new() }
+        Self { head: head.to_vec(), rows: Vec::new(), problems: None }
+    }
+
+    /// Colours cells of a column as problems.
+    pub fn with_problems(mut self, column: &'static str, is_problem: fn(&str) -> bool) -> Self {
+        self.problems = Some((column, is_problem));
+        self
+    }
+
+    /// Colour of a cell. Text of a trace is in columns of text, whose cells have none but by
+    /// [`Table::with_problems`].
+    fn role(&self, (name, align): (&'static str, Align), cell: &str) -> Option<Role> {
+        let is_count = COUNTS_OF_MISSING.contains(&name) && align == Align::Right;
+        let is_missing = is_count && !cell.is_empty() && cell != "0";
+        let is_problem = self.problems.is_some_and(|(of, is)| of == name && is(cell));
+        match is_missing || is_problem {
+            true => Some(Role::Problem),
+            false if align == Align::Right || name.is_empty() => Role::of_number(cell),
+            false => None,
+        }
     }
 
     /// Adds a row; missing cells are empty.
@@ -77,18 +102,25 @@ impl Table {
         let left_out = columns.map_or_else(Vec::new, |columns| self.narrow(&mut widths, columns));
         let mut page = Page::new();
         let head: Vec<String> = self.head.iter().map(|(name, _)| (*name).to_owned()).collect();
-        for row in std::iter::once(&head).chain(&self.rows) {
-            for (column, (_, align)) in self.head.iter().enumerate() {
+        for (index, row) in std::iter::once(&head).chain(&self.rows).enumerate() {
+            for (column, of) in self.head.iter().enumerate() {
                 // A column without text has no place.
                 if widths[column] == 0 {
                     continue;
                 }
                 let cell = row.get(column).map_or("", String::as_str);
                 let blanks = " ".repeat(widths[column] - width(cell));
-                match align {
-                    Align::Left => page.part(format_args!("  {cell}{blanks}")),
-                    Align::Right => page.part(format_args!("  {blanks}{cell}")),
+                let (before, after) = match of.1 {
+                    Align::Left => ("", &*blanks),
+                    Align::Right => (&*blanks, ""),
+                };
+                page.part(format_args!("  {before}"));
+                let role = if index == 0 { Some(Role::Heading) } else { self.role(*of, cell) };
+                match role {
+                    Some(role) => page.part_as(role, format_args!("{cell}")),
+                    None => page.part(format_args!("{cell}")),
                 }
+                page.part(format_args!("{after}"));
             }
             page.trim_line();
             line!(page);

@@ -11,7 +11,7 @@ use std::process::Output;
 const HOSTILE: &str = "\x1b]0;T\x07\x1b[31m\u{9b}31m\u{202e}\u{2066}\u{2028}\nFORGED line\r\x7f";
 
 /// A trace of everything that has a name.
-fn chrome() -> String {
+pub fn chrome() -> String {
     let x = HOSTILE;
     let event = |more: serde_json::Value| {
         let mut event = serde_json::json!({"cat": format!("cat{x}"), "pid": 1, "tid": 2});
@@ -45,7 +45,7 @@ fn chrome() -> String {
 }
 
 /// CTF with names that TSDL lets have anything, and files of such names.
-fn ctf(place: &Place) -> std::path::PathBuf {
+pub fn ctf(place: &Place) -> std::path::PathBuf {
     let folder = place.0.join("ctf");
     fs::create_dir_all(&folder).expect("a folder");
     let octal = |text: &str| text.bytes().map(|byte| format!("\\{byte:03o}")).collect::<String>();

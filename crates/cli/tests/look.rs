@@ -25,8 +25,8 @@ const UNLOCK: u16 = 17;
 const LOG: u16 = 18;
 const MANY: u16 = 19;
 
-struct Recording {
-    directory: PathBuf,
+pub struct Recording {
+    pub directory: PathBuf,
 }
 
 impl Drop for Recording {
@@ -37,7 +37,7 @@ impl Drop for Recording {
 }
 
 /// A recording of one stream of two packets, with three events lost between.
-fn recording(name: &str, write: fn(&TraceDescription) -> String) -> Recording {
+pub fn recording(name: &str, write: fn(&TraceDescription) -> String) -> Recording {
     let schema = lateralis_pleco::compile("test.pleco", SCHEMA.as_bytes());
     let schema = schema.schema.unwrap_or_else(|| panic!("the schema of the test"));
     let mut trace = TraceDescription::of_schema(&schema, ByteOrder::Little);

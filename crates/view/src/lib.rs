@@ -36,5 +36,5 @@ pub use flow::ImageSource;
 pub use host::Host;
 pub use indexing::Progress;
 pub use live::{Live, LiveOptions};
-pub use serving::{Head, Refused, Request, Server, has_page};
+pub use serving::{Head, MetricsServer, Refused, Request, Server, has_page};
 pub use session::{Opening, Session};

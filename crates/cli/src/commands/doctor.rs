@@ -147,7 +147,8 @@ fn record(options: &[&str], program: &[&str]) -> Result<Value, String> {
     let output = folder.path().join("recording");
     let lat = std::env::current_exe().map_err(|error| format!("lat itself: {error}"))?;
     let ran = Command::new(lat)
-        .args(["record", "-q", "-o"])
+        // Settings and colours of the user do not apply.
+        .args(["--no-config", "--color=never", "record", "-q", "-o"])
         .arg(&output)
         .args(options)
         .arg("--")

@@ -13,6 +13,7 @@ use lateralis_recorder::report::Report;
 use lateralis_recorder::{LiveAddress, LiveOptions, RecordOptions, TlsIdentity};
 use serde_json::json;
 
+use crate::colour::Role;
 use crate::commands::record::{self, Mode, RecordArgs};
 use crate::commands::recording_summary;
 use crate::error::CliError;
@@ -192,10 +193,12 @@ pub fn print(
         );
     }
     if totals.lost.total > 0 {
-        line!(text, "lost      {}", values::counted(totals.lost.total, "event"));
+        text.part(format_args!("lost      "));
+        let lost = values::counted(totals.lost.total, "event");
+        text.line_as(Role::Problem, format_args!("{lost}"));
     }
     for problem in &report.problems {
-        line!(text, "problem   {problem}");
+        text.line_as(Role::Problem, format_args!("problem   {problem}"));
     }
     output::tell(&text);
     Ok(())

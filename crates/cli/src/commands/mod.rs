@@ -3,6 +3,7 @@
 
 pub mod clean;
 pub mod completions;
+pub mod config;
 mod contradictions;
 pub mod control;
 pub mod convert;
@@ -48,6 +49,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::List(args)) => list::run(*args.0),
         Some(Command::Clean(args)) => clean::run(*args.0),
         Some(Command::Doctor(args)) => doctor::run(*args.0),
+        Some(Command::Config(args)) => config::run(*args.0),
         Some(Command::Enable(args)) => control::switch(*args.0, true),
         Some(Command::Disable(args)) => control::switch(*args.0, false),
         Some(Command::Start(args)) => control::start(*args.0),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is said when a recording has been made.
 
+use crate::colour::Role;
 use crate::commands::keep;
 use crate::error::CliError;
 use crate::output::{self, Page};
@@ -131,9 +132,13 @@ fn add_removed(text: &mut Page, folder: &Path) {
 }
 
 fn add_losses(text: &mut Page, report: &Report) {
-    line!(text, "lost      {}", losses(report));
+    text.part(format_args!("lost      "));
+    match losses(report) {
+        known if known.is_empty() => line!(text, "{}", nothing_lost(report)),
+        lost => text.line_as(Role::Problem, format_args!("{lost}")),
+    }
     for problem in &report.problems {
-        line!(text, "problem   {problem}");
+        text.line_as(Role::Problem, format_args!("problem   {problem}"));
     }
     const SHOWN: usize = 10;
     let groups = report.not_recorded_by_detail(5);
@@ -215,6 +220,7 @@ pub fn print(
     }
 }
 
+/// What was lost, by cause; empty if nothing was.
 fn losses(report: &Report) -> String {
     let totals = &report.totals;
     let mut parts = Vec::new();
@@ -268,12 +274,13 @@ fn losses(report: &Report) -> String {
     if no_place {
         parts.push("events that found no place in the tables of a program: unknown".into());
     }
-    match parts.is_empty() {
-        true if report.processes.is_empty() && report.sources.is_empty() => {
-            "nothing that is known: no program with events was seen".into()
-        }
-        true => "nothing".into(),
-        false => parts.join("; "),
+    parts.join("; ")
+}
+
+fn nothing_lost(report: &Report) -> &'static str {
+    match report.processes.is_empty() && report.sources.is_empty() {
+        true => "nothing that is known: no program with events was seen",
+        false => "nothing",
     }
 }
 

@@ -14,6 +14,7 @@ use lateralis_script::{Activities, Activity, End, Part, Script};
 use lateralis_store::{Facts, Recording};
 use serde_json::{Value, json};
 
+use crate::colour::Role;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -264,7 +265,7 @@ fn page(script: &Script, all: &[Statistics], damage: &[Damage]) -> Page {
         line!(page, "{} {}: {}", part.what, part.name, part.how);
     }
     for damage in damage.iter().take(10) {
-        line!(page, "damage: {damage}");
+        page.line_as(Role::Problem, format_args!("damage: {damage}"));
     }
     if damage.len() > 10 {
         line!(page, "damage: {} more, see `lat info`", damage.len() - 10);

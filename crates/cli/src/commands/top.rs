@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat top`: what happens now, again and again, without a recording.
 
+mod metrics;
+
 use std::fs;
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,8 +17,11 @@ use lateralis_recorder::{ChunkOptions, RecordOptions};
 use lateralis_store::Recording;
 use lateralis_traces::OpenOptions;
 use lateralis_units::Nanos;
+use lateralis_view::MetricsServer;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
+
+use metrics::{Counts, Metrics};
 
 use crate::commands::record::{self, Mode, RecordArgs};
 use crate::commands::stats::gather::Statistics;
@@ -51,7 +58,7 @@ const SECTIONS: [Section; 8] = [
 ];
 
 /// Options of `lat record` that choose where and how a recording is kept, or come from elsewhere.
-const NOT_HERE: [&str; 34] = [
+const NOT_HERE: [&str; 33] = [
     "output",
     "mode",
     "ctf2",
@@ -66,7 +73,6 @@ const NOT_HERE: [&str; 34] = [
     "baud",
     "elf",
     "schema",
-    "token",
     "fingerprint",
     "tls_ca",
     "tls",
@@ -91,6 +97,7 @@ const NOT_HERE: [&str; 34] = [
 fn as_here(argument: Arg) -> Arg {
     match argument.get_id().as_str() {
         "json" => argument.help("Print a line of JSON for each look, as lat stats --json"),
+        "token" => argument.help("Secret that programs of other users need for --prometheus"),
         id if NOT_HERE.contains(&id) => argument.hide(true),
         _ => argument,
     }
@@ -108,10 +115,14 @@ fn as_here(argument: Arg) -> Arg {
                                           of the whole machine
   lat top --every 200ms --over 2s --attach 1234
   lat top --json --duration 10s --attach 1234 | jq '.spans[] | {name, p99_ns}'
+  lat top --prometheus 9464 --attach redis-server
+                                          counters at http://127.0.0.1:9464/metrics
 
 The numbers are those of lat stats over the last --over. Nothing is kept: the events of that time are in
 a temporary folder, 64 MiB at most for each --every. A span that lasts longer than --over is not seen
-whole. With CMD the numbers are on standard error, and the program's output stays as it is."
+whole. --prometheus serves counts since the beginning, and percentiles of about the last --over, to programs
+of this user and root; others need the token. With CMD the numbers are on standard error, and the
+program's output stays as it is."
 )]
 pub struct TopArgs {
     /// Time between two looks
@@ -126,6 +137,10 @@ pub struct TopArgs {
     /// Print at most this many rows per table
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub top: usize,
+    /// Instead of showing numbers, serve them to Prometheus at this port of 127.0.0.1, or at this address
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics::parse_address,
+        conflicts_with_all = ["json", "section"])]
+    pub prometheus: Option<SocketAddr>,
     #[command(flatten)]
     pub record: RecordArgs,
 }
@@ -140,10 +155,14 @@ pub fn run(mut args: TopArgs) -> Result<ExitStatus, CliError> {
     let output = folder.path().join("now");
     args.record.quiet = true;
     let form = match (is_json, args.record.command.is_empty()) {
+        _ if args.prometheus.is_some() => Form::Prometheus(Arc::default()),
         (true, _) => Form::Json,
         (false, true) => Form::Screen,
         (false, false) => Form::BesideOutput,
     };
+    if let (Form::Prometheus(counted), Some(address)) = (&form, args.prometheus) {
+        serve(address, args.record.peer.token.clone(), Arc::clone(counted))?;
+    }
     let (sections, every) = (args.section, args.every);
     let shown = Shown { root: output.clone(), over: args.over, sections, rows: args.top, form };
     let options = RecordOptions { output, ..options };
@@ -207,8 +226,42 @@ fn options(args: &TopArgs) -> Result<RecordOptions, CliError> {
     Ok(options)
 }
 
+/// Serves counts from now on, until the process ends.
+fn serve(
+    address: SocketAddr,
+    token: Option<String>,
+    counted: Arc<Mutex<Counted>>,
+) -> Result<(), CliError> {
+    let cannot = |cause: std::io::Error| {
+        let advice = format!("{cause}: choose another with --prometheus");
+        CliError::new("cannot serve", address.to_string(), advice)
+    };
+    let is_secret = token.is_some();
+    let text = move || counted.lock().unwrap_or_else(PoisonError::into_inner).metrics.text();
+    let server = MetricsServer::bind(address, token, Box::new(text)).map_err(cannot)?;
+    tell!("metrics    {}", server.url());
+    match is_secret {
+        true => tell!("other users and machines add ?token=SECRET"),
+        false => tell!("other users and machines add ?token={}", server.token()),
+    }
+    let run = move || {
+        // Without its socket it serves nothing; the recording is not concerned.
+        let _ = server.run();
+    };
+    std::thread::Builder::new().name("metrics".to_owned()).spawn(run).map_err(cannot)?;
+    Ok(())
+}
+
+/// What has been counted for Prometheus.
+#[derive(Debug, Default)]
+struct Counted {
+    metrics: Metrics,
+    /// Number of the last part of the recording that is in them.
+    last: u64,
+}
+
 /// How it is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Form {
     /// On the whole screen of a terminal, else page by page.
     Screen,
@@ -216,6 +269,8 @@ enum Form {
     BesideOutput,
     /// A line for each look.
     Json,
+    /// By a server.
+    Prometheus(Arc<Mutex<Counted>>),
 }
 
 /// What is shown.
@@ -234,10 +289,16 @@ impl Shown {
     ///
     /// Errors: nobody reads it.
     fn look(&self) -> Result<(), CliError> {
+        if let Form::Prometheus(counted) = &self.form {
+            if let Err(error) = self.count(counted) {
+                tell!("warning: not counted yet: {error}");
+            }
+            return Ok(());
+        }
         let chunks = self.chunks();
         let options = OpenOptions { memory_bytes: memory::share(), ..OpenOptions::default() };
         let opened = (!chunks.is_empty()).then(|| Recording::open_all(&chunks, &options));
-        match (opened.transpose(), self.form) {
+        match (opened.transpose(), &self.form) {
             (Ok(Some(recording)), Form::Json) => self.json(&recording),
             (Ok(Some(recording)), _) => self.page(&recording),
             (Ok(None), Form::Json) => output::print_json_line(&json!({
@@ -255,6 +316,46 @@ impl Shown {
                 Ok(())
             }
         }
+    }
+
+    /// Counts the chunks that are new. A span may have begun in one before: new is what all chunks together
+    /// have, and those before do not.
+    ///
+    /// Errors: a chunk cannot be read; it is tried again.
+    fn count(&self, counted: &Mutex<Counted>) -> Result<(), CliError> {
+        // Not held while counting: an answer does not wait for that.
+        let counted = || counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = counted().last;
+        let mut chunks: Vec<(u64, PathBuf)> = fs::read_dir(&self.root)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| Some((chunk_number(&entry.path())?, entry.path())))
+            .filter(|(_, path)| is_complete(path) == Some(true))
+            .collect();
+        chunks.sort_unstable();
+        let Some(newest) = chunks.last().map(|(number, _)| *number) else { return Ok(()) };
+        let first_new = chunks.partition_point(|(number, _)| *number <= last);
+        let new = (chunks.len() - first_new) as u64;
+        if new == 0 {
+            return Ok(());
+        }
+        let paths: Vec<PathBuf> = chunks.into_iter().map(|(_, path)| path).collect();
+        let counts = |paths: &[PathBuf]| -> Result<Counts, CliError> {
+            if paths.is_empty() {
+                return Ok(Counts::default());
+            }
+            let options = OpenOptions { memory_bytes: memory::share(), ..OpenOptions::default() };
+            let recording = Recording::open_all(paths, &options)?;
+            let sections = [Section::Spans, Section::Events, Section::Losses];
+            Ok(Counts::of(&self.statistics(&recording, &sections)?))
+        };
+        let (all, before) = (counts(&paths)?, counts(&paths[..first_new])?);
+        let missed = newest.saturating_sub(last).saturating_sub(new);
+        let mut counted = counted();
+        counted.metrics.add(all, &before, missed);
+        counted.last = newest;
+        Ok(())
     }
 
     /// The chunks of the last [`Shown::over`], oldest first; not the one that is being written.
@@ -277,7 +378,7 @@ impl Shown {
         sections: &[Section],
     ) -> Result<Statistics, CliError> {
         let selection = Selection::new(&SelectArgs::default(), recording, true)?;
-        let asked = Asked::of(sections, self.form == Form::Json);
+        let asked = Asked::of(sections, matches!(self.form, Form::Json));
         Ok(Statistics::of(recording, &selection, asked))
     }
 
@@ -308,11 +409,16 @@ impl Shown {
 
     fn print(&self, page: &Page) -> Result<(), CliError> {
         match self.form {
-            Form::BesideOutput => output::tell(page),
+            Form::BesideOutput | Form::Prometheus(_) => output::tell(page),
             _ => output::replace_screen(page)?,
         }
         Ok(())
     }
+}
+
+/// Number of a chunk, from 1.
+fn chunk_number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_prefix("chunk-")?.parse().ok()
 }
 
 fn now() -> Nanos {

@@ -32,7 +32,8 @@ impl Lat {
         has_options: bool,
     ) -> Result<Value, String> {
         let mut lat = Command::new(find()?);
-        lat.args(command).arg("--json");
+        // Settings and colours of the user do not apply.
+        lat.args(["--no-config", "--color=never"]).args(command).arg("--json");
         if has_options {
             lat.args(&self.options);
         }

@@ -11,6 +11,8 @@ pub const HEAD_MAX: usize = 16 << 10;
 pub const BODY_MAX: usize = 1 << 20;
 /// Path of the Trace Server Protocol.
 pub const TRACE_SERVER: &str = "/tsp/api";
+/// Path of the numbers for Prometheus.
+pub const METRICS: &str = "/metrics";
 /// Maximum number of header lines.
 const HEADERS_MAX: usize = 64;
 
@@ -172,7 +174,7 @@ impl Head {
     /// Whether the request is for data, rather than for the files of the page.
     #[must_use]
     pub fn is_data(&self) -> bool {
-        self.trace_server().is_some() || matches!(&*self.path, "/ws" | "/export")
+        self.trace_server().is_some() || matches!(&*self.path, "/ws" | "/export" | METRICS)
     }
 
     /// Value of a query parameter.

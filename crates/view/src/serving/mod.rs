@@ -3,6 +3,7 @@
 
 mod export;
 mod http;
+mod metrics;
 mod page;
 mod pushing;
 mod socket;
@@ -25,6 +26,7 @@ use http::HEAD_MAX;
 use visits::{Visit, Visits};
 
 pub use http::{Head, Refused};
+pub use metrics::MetricsServer;
 pub use page::is_there as has_page;
 pub use waiting::Request;
 
@@ -83,28 +85,48 @@ impl Server {
     /// # Errors
     /// If the listening socket fails.
     pub fn run(self) -> io::Result<()> {
-        let server = Arc::new(self);
-        loop {
-            let (stream, _) = match server.listener.accept() {
-                Ok(accepted) => accepted,
-                // The client has closed the connection already, or no file descriptor is free.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(error) if error.raw_os_error().is_some_and(|code| code == 23 || code == 24) => {
-                    thread::sleep(Duration::from_millis(50));
-                    continue;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            // A connection without a slot is closed unread. Other users cannot occupy slots of this user.
-            let Some(peer) = Peer::of(&stream) else { continue };
-            let Some(place) = server.half_open.add(peer, &stream) else { continue };
-            let of = Arc::clone(&server);
-            // An error on a connection only ends that connection.
-            let serve = move || drop(of.connection(stream, peer, place));
-            // If no thread can be started, the connection is closed.
-            drop(thread::Builder::new().name("view".into()).spawn(serve));
-        }
+        accept(Arc::new(self))
+    }
+}
+
+/// A server of which [`accept`] takes the connections.
+trait Serves: Send + Sync + 'static {
+    /// Its socket, and its connections that have not shown a token.
+    fn listener(&self) -> (&TcpListener, &Arc<HalfOpen>);
+
+    /// Serves one connection. An error is the end of this connection.
+    fn connection(&self, stream: TcpStream, peer: Peer, place: Place) -> io::Result<()>;
+}
+
+/// Serves each connection on a thread of its own, until the socket has gone.
+fn accept(server: Arc<impl Serves>) -> io::Result<()> {
+    loop {
+        let (listener, half_open) = server.listener();
+        let (stream, _) = match listener.accept() {
+            Ok(accepted) => accepted,
+            // The client has closed the connection already, or no file descriptor is free.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) if error.raw_os_error().is_some_and(|code| code == 23 || code == 24) => {
+                thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        // A connection without a slot is closed unread. Other users cannot occupy slots of this user.
+        let Some(peer) = Peer::of(&stream) else { continue };
+        let Some(place) = half_open.add(peer, &stream) else { continue };
+        let of = Arc::clone(&server);
+        // An error on a connection only ends that connection.
+        let serve = move || drop(of.connection(stream, peer, place));
+        // If no thread can be started, the connection is closed.
+        drop(thread::Builder::new().name("view".into()).spawn(serve));
+    }
+}
+
+impl Serves for Server {
+    fn listener(&self) -> (&TcpListener, &Arc<HalfOpen>) {
+        (&self.listener, &self.half_open)
     }
 
     fn connection(&self, mut stream: TcpStream, peer: Peer, place: Place) -> io::Result<()> {
@@ -138,7 +160,9 @@ impl Server {
             Err(_) => refuse(&mut stream, Refused::TooMany),
         }
     }
+}
 
+impl Server {
     /// Answers a request that passed the checks.
     fn request(
         &self,

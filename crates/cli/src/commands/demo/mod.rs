@@ -66,7 +66,8 @@ fn record(output: &Path, size: Size, quiet: bool) -> Result<Summary, CliError> {
     let own = std::env::current_exe().map_err(|cause| {
         CliError::new("cannot find the program file of lat", "", cause.to_string())
     })?;
-    let mut command: Vec<OsString> = vec![own.into(), "demo-warehouse".into(), client.into()];
+    let mut command: Vec<OsString> =
+        vec![own.into(), "--no-config".into(), "demo-warehouse".into(), client.into()];
     let sizes = [
         ("--clients", size.clients),
         ("--threads", size.threads),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use lateralis_store::compared::{Comparison, Difference, Of};
 
+use crate::colour::Role;
 use crate::commands::stats::mark::{Row, legend, mark};
 use crate::output::Page;
 use crate::table::{Align, Table};
@@ -66,10 +67,12 @@ pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> P
     for (side, is_lossy) in [("good", comparison.is_lossy.0), ("bad", comparison.is_lossy.1)] {
         if is_lossy {
             page.gap();
-            line!(
-                page,
-                "events of the {side} recordings are missing: only differences that the missing \
-                 ones could not undo are told"
+            page.line_as(
+                Role::Problem,
+                format_args!(
+                    "events of the {side} recordings are missing: only differences that the \
+                     missing ones could not undo are told"
+                ),
             );
         }
     }
@@ -141,7 +144,7 @@ fn section(page: &mut Page, title: &str, table: &Table, hidden: usize) {
         return;
     }
     page.gap();
-    line!(page, "{title}");
+    page.line_as(Role::Heading, format_args!("{title}"));
     page.page(&table.render());
     if hidden > 0 {
         line!(page, "  … {} more, all with --json", values::count(hidden as u64));

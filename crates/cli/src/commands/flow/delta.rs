@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::chart;
 use super::code::{CodeArgs, Hardware};
 use super::numbers::{histogram, mean, rank};
+use crate::colour::Role;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -279,7 +280,7 @@ fn times(page: &mut Page, found: &Deltas) {
 
 fn longest(page: &mut Page, found: &Deltas) {
     let all = by_length(found);
-    line!(page, "longest");
+    page.line_as(Role::Heading, format_args!("longest"));
     let head = [
         ("instructions", Align::Right),
         ("begun by instruction", Align::Right),

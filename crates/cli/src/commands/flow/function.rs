@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::code::{CodeArgs, Hardware};
 use super::numbers::{histogram, mean, rank};
+use crate::colour::Role;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -134,7 +135,7 @@ fn page(args: &FunctionArgs, rows: &[(Key, Row)], functions: &[Function]) -> Pag
         cells.push(values::count(*torn));
         table.row(cells);
     }
-    line!(page, "instructions of calls");
+    page.line_as(Role::Heading, format_args!("instructions of calls"));
     page.page(&table.render());
     if rows.len() > ROWS {
         line!(page, "  … {} more: --json has all", values::count((rows.len() - ROWS) as u64));

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::code::{CodeArgs, Hardware};
 use super::numbers::{mean, rank};
+use crate::colour::Role;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -86,7 +87,7 @@ fn page(found: &SystemCalls) -> Page {
     if found.calls.is_empty() {
         line!(page, "no system call: trace the kernel, too (perf record -e intel_pt//)");
     } else {
-        line!(page, "instructions of the kernel");
+        page.line_as(Role::Heading, format_args!("instructions of the kernel"));
         let mut head = vec![("call", Align::Left)];
         head.extend(["calls", "mean", "min", "p50", "p90", "max"].map(|of| (of, Align::Right)));
         let mut table = Table::new(&head);
@@ -174,7 +175,7 @@ fn difference(rows: &[(&str, [usize; 2], [u64; 2])]) -> Page {
         line!(page, "no system call that both have");
         return page;
     }
-    line!(page, "instructions of the kernel, medians");
+    page.line_as(Role::Heading, format_args!("instructions of the kernel, medians"));
     let mut head = vec![("call", Align::Left)];
     head.extend(["calls", "before", "after", "more", ""].map(|of| (of, Align::Right)));
     let mut table = Table::new(&head);

@@ -15,6 +15,7 @@ use lateralis_store::stacks::{Gathered, Stacks, Unit, gather, off_cpu};
 use serde_json::{Value, json};
 
 use super::code::{CodeArgs, Hardware};
+use crate::colour::Role;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -296,7 +297,7 @@ fn functions(page: &mut Page, stacks: &Stacks, functions: &[Function]) {
         let percent = |weight: u64| format!("{:.1} %", share(weight, stacks.weight));
         table.row([percent(*own), percent(*whole), of.name.clone(), short(&of.image).to_owned()]);
     }
-    line!(page, "functions");
+    page.line_as(Role::Heading, format_args!("functions"));
     page.page(&table.render());
     if ranked.len() > ROWS {
         line!(page, "  … {} more: --json has all", values::count((ranked.len() - ROWS) as u64));

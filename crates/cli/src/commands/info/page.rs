@@ -7,6 +7,7 @@ use lateralis_traces::{Relation, Tie};
 use lateralis_units::Nanos;
 
 use super::facts::Facts;
+use crate::colour::Role;
 use crate::commands::contradictions;
 use crate::date;
 use crate::output::Page;
@@ -85,7 +86,12 @@ fn head(recording: &Recording, facts: &Facts) -> Page {
     for filter in filters.filter_map(|(_, filter)| filter.as_text()).take(ROWS) {
         line(&mut page, "traced", &format!("{filter}: no other instructions are known"));
     }
-    line(&mut page, "lost", &lost(&facts.losses));
+    if facts.losses.is_empty() {
+        line(&mut page, "lost", "none that was counted");
+    } else {
+        page.part(format_args!("{:<12}", "lost"));
+        page.line_as(Role::Problem, format_args!("{}", lost(&facts.losses)));
+    }
     line(
         &mut page,
         "damage",
@@ -197,11 +203,8 @@ fn has_time(recording: &Recording) -> bool {
     recording.source.trace().stream_classes.iter().any(|class| class.clock.is_some())
 }
 
-/// `none`, or `at least 12 (full), 3 packets`.
+/// `at least 12 (full), 3 packets`.
 fn lost(totals: &[LossTotal]) -> String {
-    if totals.is_empty() {
-        return "none that was counted".to_owned();
-    }
     let part = |total: &LossTotal| {
         let least = if total.is_lower_bound { "at least " } else { "" };
         match total.cause {
@@ -227,7 +230,7 @@ fn section(page: &mut Page, title: &str, table: &Table, hidden: usize) {
         return;
     }
     page.gap();
-    line!(page, "{title}");
+    page.line_as(Role::Heading, format_args!("{title}"));
     page.page(&table.render());
     if hidden > 0 {
         line!(page, "  … {} more, all with --json", values::count(hidden as u64));
@@ -312,7 +315,8 @@ fn losses(page: &mut Page, recording: &Recording, facts: &Facts) {
         ("count", Right),
         ("from", Left),
         ("to", Left),
-    ]);
+    ])
+    .with_problems("count", |_| true);
     let time = |time: Option<Nanos>| time.map_or("?".to_owned(), date::text);
     for total in facts.stream_losses.iter().take(ROWS) {
         let streams = &recording.streams;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use lateralis_store::explained::{Explained, Spans, Stretch};
 
 use super::Around;
+use crate::colour::Role;
 use crate::commands::stats::mark::mark;
 use crate::date;
 use crate::output;
@@ -38,7 +39,8 @@ pub fn render(
     }
     if spans.quality != Quality::Exact {
         page.gap();
-        line!(page, "events are missing: there may be slower ones, and others open then");
+        let sentence = "events are missing: there may be slower ones, and others open then";
+        page.line_as(Role::Problem, format_args!("{sentence}"));
     }
     page
 }
@@ -137,10 +139,11 @@ impl Page<'_> {
         let mut page = output::Page::new();
         // One that has not ended lasts at least to the end of the trace.
         let quality = self.0.quality;
+        page.part(format_args!("{span}  "));
+        page.number(&mark(values::time(all), quality));
         line!(
             page,
-            "{span}  {}{}  of {}  from {}",
-            mark(values::time(all), quality),
+            "{}  of {}  from {}",
             if self.0.found.is_open { ", not ended" } else { "" },
             self.thread(0),
             date::text(begin)
@@ -321,7 +324,7 @@ impl Page<'_> {
 
 fn section(page: &mut output::Page, title: &str, table: &Table, count: usize) {
     page.gap();
-    line!(page, "{title}");
+    page.line_as(Role::Heading, format_args!("{title}"));
     page.page(&table.render());
     let hidden = count.saturating_sub(ROWS);
     if hidden > 0 {

@@ -11,6 +11,7 @@ use super::counted;
 use super::gather::Statistics;
 use super::left_out;
 use super::mark::{Trust, legend, mark};
+use crate::colour::Role;
 use crate::date;
 use crate::output;
 use crate::table::{Align, Table};
@@ -94,7 +95,7 @@ impl Page<'_> {
             return;
         }
         self.text.gap();
-        line!(self.text, "{title}");
+        self.text.line_as(Role::Heading, format_args!("{title}"));
         self.text.page(&table.render());
         let hidden = total.saturating_sub(self.rows);
         if hidden > 0 {
@@ -177,14 +178,20 @@ pub fn render(
     let over = statistics.rates.span_nanos();
     // Of all events, those of classes with a filter among them.
     let of_all = statistics.rates.trust(None, *trust);
-    let rate = |rate| format!(", {}", mark(values::rate(rate), of_all.value));
-    let rate = total.rate(over).map_or(String::new(), rate);
+    let rate = total.rate(over).map(|rate| mark(values::rate(rate), of_all.value));
     let count = mark(values::counted(total.count, "event"), of_all.sum);
     let over_text = mark(values::time(over.max(0) as u64), trust.sum);
-    line!(page.text, "{count}{own} in {over_text}{rate}");
+    page.text.number(&count);
+    page.text.part(format_args!("{own} in "));
+    page.text.number(&over_text);
+    if let Some(rate) = rate {
+        page.text.part(format_args!(", "));
+        page.text.number(&rate);
+    }
+    line!(page.text);
     let faults = recording.source.faults();
     for sentence in faults.iter().take(DAMAGES) {
-        line!(page.text, "incomplete: {sentence}");
+        page.text.line_as(Role::Problem, format_args!("incomplete: {sentence}"));
     }
     if faults.len() > DAMAGES {
         line!(page.text, "incomplete: {} more, see `lat info`", faults.len() - DAMAGES);
@@ -201,7 +208,8 @@ pub fn render(
     losses(&mut page, recording, statistics);
     if !statistics.damage.is_empty() && page.wants(Section::Losses) {
         page.text.gap();
-        line!(page.text, "damage: the numbers above are of what could be read");
+        let title = format_args!("damage: the numbers above are of what could be read");
+        page.text.line_as(Role::Problem, title);
         for damage in statistics.damage.iter().take(DAMAGES) {
             line!(page.text, "  {damage}");
         }
@@ -218,7 +226,8 @@ pub fn render(
 
 fn budgets(page: &mut Page<'_>, statistics: &Statistics) {
     let mut table =
-        Table::new(&[("budget", Align::Left), ("measured", Align::Right), ("", Align::Left)]);
+        Table::new(&[("budget", Align::Left), ("measured", Align::Right), ("", Align::Left)])
+            .with_problems("", |cell| cell.contains("EXCEEDED"));
     for budget in &statistics.budgets {
         let kept = match budget.kept {
             Some(true) => "kept",
@@ -244,7 +253,8 @@ fn losses(page: &mut Page<'_>, recording: &Recording, statistics: &Statistics) {
         ("count", Right),
         ("from", Left),
         ("to", Left),
-    ]);
+    ])
+    .with_problems("count", |_| true);
     let streams = &recording.streams;
     let name = |total: &LossTotal| {
         let stream = total.stream.and_then(|index| streams.get(index.0 as usize));

@@ -206,6 +206,12 @@ impl Rates {
         counts.fold(self.own, u64::saturating_add)
     }
 
+    /// Number of events of each class, without those of the tracer about itself.
+    pub fn by_class(&self) -> impl Iterator<Item = (&str, u64)> {
+        let classes = self.names.iter().zip(&self.beats).filter(|(name, _)| !is_own(name));
+        classes.filter_map(|(name, beats)| Some((name.as_str(), beats.as_ref()?.tally.count)))
+    }
+
     /// Classes that have events, the busiest first.
     fn busiest(&self) -> Vec<(&str, &Beats)> {
         let names = self.names.iter().map(String::as_str);

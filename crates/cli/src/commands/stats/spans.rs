@@ -285,6 +285,17 @@ impl Spans {
         self.all(kinds).filter_map(|(_, kind, of)| Some((kind.name.as_str(), of.distribution()?)))
     }
 
+    /// By kind: name, number and nanoseconds of all certain spans, and their distribution.
+    pub fn totals<'a>(
+        &'a self,
+        kinds: &'a Kinds,
+    ) -> impl Iterator<Item = (&'a str, u64, u128, Option<Distribution>)> {
+        self.all(kinds).map(|(_, kind, of)| {
+            let count = of.paired_count().saturating_sub(of.touched_count());
+            (kind.name.as_str(), count, of.total_nanos(), of.distribution())
+        })
+    }
+
     /// Kinds that have anything.
     fn all<'a>(
         &'a self,

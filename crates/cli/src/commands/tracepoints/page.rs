@@ -6,6 +6,7 @@ use lateralis_model::Quality;
 use serde_json::{Value, json};
 
 use super::{Cost, Unit};
+use crate::colour::Role;
 use crate::output::Page;
 use crate::table::{Align, Table};
 use crate::values;
@@ -148,7 +149,7 @@ fn remarks(page: &mut Page, gathered: &Gathered, unit: Unit) {
         line!(text, "  ? events are missing: samples may be missing, or too long");
     }
     for damage in gathered.damage.iter().take(10) {
-        line!(text, "  damage: {damage}");
+        text.line_as(Role::Problem, format_args!("  damage: {damage}"));
     }
     if !text.is_empty() {
         page.gap();

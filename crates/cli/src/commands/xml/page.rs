@@ -9,6 +9,7 @@ use lateralis_model::{Damage, Quality};
 use lateralis_tmfxml::{Analysis, File, Found, Severity};
 
 use super::{gaps, pass};
+use crate::colour::Role;
 use crate::output::Page;
 use crate::selection::Selected;
 use crate::table::{Align, Table};
@@ -116,7 +117,7 @@ pub fn render(analyses: &[&Analysis], source: &Selected<'_>, damage: &mut Vec<Da
         }
     }
     for damage in damage.iter().take(10) {
-        line!(page, "damage: {damage}");
+        page.line_as(Role::Problem, format_args!("damage: {damage}"));
     }
     page
 }

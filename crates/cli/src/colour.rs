@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Colours of text for people: what a part of a page means, and whether a stream shows it.
+//!
+//! A [`Page`](crate::output::Page) records meanings beside its text. Codes are added after the text has
+//! passed the filter for terminals, and only where [`is_shown_on`] says so: what a pipe or a file gets does
+//! not depend on them.
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use std::env;
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+/// When text has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless the environment is against it
+    #[default]
+    Auto,
+    /// Also in pipes and files
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// Meaning of a part of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Title of a section, name of a column.
+    Heading,
+    /// A limit is exceeded, events are lost, bytes are damaged.
+    Problem,
+    /// A number that is a lower bound or unknown.
+    Uncertain,
+}
+
+impl Role {
+    fn style(self) -> Style {
+        match self {
+            Role::Heading => Style::new().bold(),
+            Role::Problem => AnsiColor::Red.on_default().bold(),
+            Role::Uncertain => AnsiColor::Yellow.on_default(),
+        }
+    }
+
+    /// Adds a text with its codes.
+    pub fn paint(self, text: &str, painted: &mut String) {
+        let style = self.style();
+        painted.push_str(&style.render().to_string());
+        painted.push_str(text);
+        painted.push_str(&style.render_reset().to_string());
+    }
+
+    /// Role of a number, by its mark: `≥ 5`, `5 ?`, `?`.
+    pub fn of_number(text: &str) -> Option<Role> {
+        let is_uncertain = text.starts_with("≥ ") || text.ends_with(" ?") || text == "?";
+        is_uncertain.then_some(Role::Uncertain)
+    }
+}
+
+static CHOSEN: OnceLock<When> = OnceLock::new();
+
+/// Fixes for this process when text has colours. The first call holds.
+pub fn choose(when: When) {
+    let _ = CHOSEN.set(when);
+}
+
+/// Whether a stream shows colours.
+pub fn is_shown_on(is_terminal: bool) -> bool {
+    let when = CHOSEN.get().copied().unwrap_or_default();
+    decide(when, is_terminal, |name| env::var_os(name))
+}
+
+/// The same choice for the library that prints help and errors of usage.
+pub fn of_help(when: When) -> clap::ColorChoice {
+    match when {
+        When::Auto => clap::ColorChoice::Auto,
+        When::Always => clap::ColorChoice::Always,
+        When::Never => clap::ColorChoice::Never,
+    }
+}
+
+/// `Auto` follows <https://no-color.org> first and <https://bixense.com/clicolors> second.
+fn decide(when: When, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let is_zero = |name: &str| variable(name).is_some_and(|value| value == "0");
+    match when {
+        When::Always => true,
+        When::Never => false,
+        When::Auto if is_set("NO_COLOR") => false,
+        When::Auto if is_set("CLICOLOR_FORCE") && !is_zero("CLICOLOR_FORCE") => true,
+        When::Auto => {
+            let can_show = variable("TERM").is_some_and(|term| term != "dumb");
+            is_terminal && can_show && !is_zero("CLICOLOR")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_follows_the_environment_and_an_option_does_not() {
+        use When::{Always, Auto, Never};
+        let xterm = ("TERM", "xterm");
+        let cases: [(When, bool, &[(&str, &str)], bool); 15] = [
+            (Auto, true, &[xterm], true),
+            (Auto, false, &[xterm], false),
+            (Auto, true, &[], false),
+            (Auto, true, &[("TERM", "dumb")], false),
+            (Auto, true, &[xterm, ("NO_COLOR", "1")], false),
+            (Auto, true, &[xterm, ("NO_COLOR", "0")], false),
+            (Auto, true, &[xterm, ("NO_COLOR", "")], true),
+            (Auto, true, &[xterm, ("CLICOLOR", "0")], false),
+            (Auto, true, &[xterm, ("CLICOLOR", "1")], true),
+            (Auto, false, &[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")], true),
+            (Auto, false, &[xterm, ("CLICOLOR_FORCE", "0")], false),
+            (Auto, false, &[xterm, ("CLICOLOR_FORCE", "")], false),
+            (Auto, true, &[xterm, ("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+            (Always, false, &[("NO_COLOR", "1"), ("TERM", "dumb")], true),
+            (Never, true, &[xterm, ("CLICOLOR_FORCE", "1")], false),
+        ];
+        for (when, is_terminal, variables, expected) in cases {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(of, _)| *of == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(decide(when, is_terminal, variable), expected, "{when:?} {variables:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_show_their_quality() {
+        for text in ["≥ 5", "1.2 ms ?", "?"] {
+            assert_eq!(Role::of_number(text), Some(Role::Uncertain), "{text}");
+        }
+        for text in ["5", "", "5?", "≥5"] {
+            assert_eq!(Role::of_number(text), None, "{text}");
+        }
+    }
+}
