@@ -22,6 +22,7 @@ use crate::host::Host;
 use crate::methods::{Compared, Remembered};
 use crate::rows::{Drawn, is_deeper, number_of_found, numbered, rows, rows_of_growing};
 use crate::scripts::Scripts;
+use crate::sections::{KeptTables, Sections};
 use crate::sides::Sides;
 use crate::{index_file, indexing};
 
@@ -54,13 +55,15 @@ pub struct Common {
     pub scripts: Scripts,
     /// Asks the recorder, where that is possible.
     pub control: Option<Box<dyn Control>>,
+    /// Computes the sections of `lat stats`, if the program can.
+    pub sections: Option<Arc<dyn Sections>>,
 }
 
 impl Common {
-    /// With somebody who asks the recorder.
+    /// With the code that computes sections.
     #[must_use]
-    pub fn controlled(self, control: Box<dyn Control>) -> Self {
-        Self { control: Some(control), ..self }
+    pub fn with_sections(self, sections: Option<Arc<dyn Sections>>) -> Self {
+        Self { sections, ..self }
     }
 
     /// Of states that a host shows: it is told when scripts find something, those that are behind after
@@ -109,6 +112,8 @@ pub struct Session {
     pub sides: Sides,
     /// What was compared last.
     pub compared: Mutex<Compared>,
+    /// Tables of the newest request for a section.
+    pub tables: KeptTables,
     /// How it grows, if it does.
     pub growth: Option<Growth>,
     /// Whether another will take its place that has more.
@@ -142,6 +147,7 @@ pub struct Opening {
     recording: Option<Recording>,
     kept: Option<Lanes>,
     images: Option<ImageSource>,
+    sections: Option<Arc<dyn Sections>>,
 }
 
 impl Opening {
@@ -180,7 +186,13 @@ impl Opening {
             None => Some(Recording::open_all(paths, options)?),
         };
         let (paths, options) = (paths.to_vec(), options.clone());
-        Ok(Self { paths, options, identity, place, recording, kept, images })
+        Ok(Self { paths, options, identity, place, recording, kept, images, sections: None })
+    }
+
+    /// With the code that computes sections.
+    #[must_use]
+    pub fn with_sections(self, sections: Option<Arc<dyn Sections>>) -> Self {
+        Self { sections, ..self }
     }
 
     /// Looked at once: no index of it is used, or kept.
@@ -194,7 +206,7 @@ impl Opening {
     /// # Errors
     /// If it cannot be written.
     pub fn index(self, progress: indexing::Progress<'_>) -> io::Result<Session> {
-        let Self { paths, options, identity, place, recording, kept, images } = self;
+        let Self { paths, options, identity, place, recording, kept, images, sections } = self;
         let mut recording = recording;
         let mut flow = None;
         let lanes = match (kept, &mut recording) {
@@ -213,7 +225,8 @@ impl Opening {
         };
         let rows = numbered(rows(&lanes));
         let all = (Arc::new(lanes), rows);
-        let session = Session::with((paths, options), all, Arc::default(), None, images);
+        let common = Arc::new(Common::default().with_sections(sections));
+        let session = Session::with((paths, options), all, common, None, images);
         if let Some(flow) = flow {
             let _ = session.flow.set(FlowRows::new(flow, session.lanes.meta()));
         }
@@ -233,8 +246,9 @@ impl Session {
         images: Option<ImageSource>,
     ) -> Self {
         Self {
-            sides: Sides::new(&paths, &options, images.clone()),
+            sides: Sides::new(&paths, &options, images.clone(), common.sections.clone()),
             compared: Mutex::default(),
+            tables: KeptTables::default(),
             paths,
             options,
             rows,

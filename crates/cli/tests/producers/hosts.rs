@@ -27,7 +27,7 @@ fn record(place: &Place, to: &str) {
 }
 
 /// Makes a recording one of another machine: another name, another boot, and so another counter.
-fn move_elsewhere(place: &Place, recording: &str) {
+pub fn move_elsewhere(place: &Place, recording: &str) {
     let path = place.0.join(recording).join("ctf/metadata");
     let text = fs::read_to_string(&path).expect("metadata");
     let begin = text.find("hostname = \"").expect("a host") + "hostname = \"".len();

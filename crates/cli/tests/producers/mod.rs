@@ -2,7 +2,7 @@
 //! Producers and meanings: what each producer's events mean here, beside what another program makes of the
 //! same trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes it.
 
-mod hosts;
+pub mod hosts;
 mod kernel;
 mod others;
 mod printed;
