@@ -25,6 +25,7 @@ mod packets;
 mod params;
 mod rows;
 mod scripts;
+mod search;
 pub mod sections;
 mod serving;
 mod session;

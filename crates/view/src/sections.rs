@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use lateralis_model::{Event, Interval, Quality};
 use lateralis_store::Recording;
+use lateralis_units::Nanos;
 use serde_json::Value;
 
 use crate::answer::Problem;
@@ -40,6 +41,9 @@ pub trait Sections: Send + Sync {
     /// # Errors
     /// The events cannot be selected or read.
     fn tables(&self, query: &Query<'_>) -> Result<Tables, Problem>;
+
+    /// A time in any form that `--from` reads, of a recording that lasts so long; `None` if it is none.
+    fn time(&self, extent: Interval, text: &str) -> Option<Nanos>;
 }
 
 /// Unit of a column, as the page formats it.

@@ -22,12 +22,15 @@ use crate::host::Host;
 use crate::methods::{Compared, Remembered};
 use crate::rows::{Drawn, is_deeper, number_of_found, numbered, rows, rows_of_growing};
 use crate::scripts::Scripts;
+use crate::search::{Hits, Search};
 use crate::sections::{KeptTables, Sections};
 use crate::sides::Sides;
 use crate::{index_file, indexing};
 
 /// Filters that are kept at hand; of older ones it is only known what they were.
 const FILTERS_KEPT: usize = 6;
+/// Searches whose hits are kept: of others they are searched for again.
+const SEARCHES_KEPT: usize = 4;
 /// Filters that are known at all.
 const FILTERS_MAX: usize = 100_000;
 
@@ -38,6 +41,8 @@ pub struct Filter {
     pub wanted: Wanted,
     /// Scripts whose filters keep it.
     pub scripts: Vec<u32>,
+    /// A search that finds it.
+    pub search: Option<Search>,
 }
 
 #[derive(Default)]
@@ -51,6 +56,8 @@ struct Filters {
 #[derive(Default)]
 pub struct Common {
     filters: Mutex<Filters>,
+    /// The newest hits at the end; of which state of the session each is.
+    hits: Mutex<Vec<(Search, u64, Arc<Hits>)>>,
     /// Scripts of the page.
     pub scripts: Scripts,
     /// Asks the recorder, where that is possible.
@@ -464,6 +471,31 @@ impl Session {
             .ok_or_else(none)
     }
 
+    /// What a search finds.
+    ///
+    /// Cost: of one that is not at hand as of [`Hits::of`].
+    ///
+    /// # Errors
+    /// As [`Hits::of`].
+    pub fn hits(
+        &self,
+        search: &Search,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Arc<Hits>, Problem> {
+        let is_it = |of: &(Search, u64, Arc<Hits>)| of.0 == *search && of.1 == self.serial();
+        if let Some((.., hits)) = lock(&self.common.hits).iter().find(|of| is_it(of)) {
+            return Ok(Arc::clone(hits));
+        }
+        let hits = Arc::new(Hits::of(self, search, is_cancelled)?);
+        let mut kept = lock(&self.common.hits);
+        kept.retain(|of| of.0 != *search);
+        if kept.len() >= SEARCHES_KEPT {
+            kept.remove(0);
+        }
+        kept.push((search.clone(), self.serial(), Arc::clone(&hits)));
+        Ok(hits)
+    }
+
     /// What a filter leaves; `None` of the one that leaves all.
     ///
     /// Cost: of one that is not at hand a look at each event.
@@ -487,7 +519,8 @@ impl Session {
             filters.known.get(index).cloned()
         };
         let none = || Problem::new("no such filter", "filter", "ask for one with `filter` first");
-        let Filter { wanted, scripts } = filter.ok_or_else(none)?;
+        let Filter { wanted, scripts, search } = filter.ok_or_else(none)?;
+        let hits = search.map(|search| self.hits(&search, &|| false)).transpose()?;
         let scripts = scripts.iter().map(|script| self.common.scripts.get(*script));
         let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
         for ran in &scripts {
@@ -497,9 +530,10 @@ impl Session {
         let also = |point: PointRef| {
             let forgotten = self.lanes.points(point.lane).map_or(0, |points| points.forgotten());
             kept.iter().all(|kept| kept.has(point.lane, forgotten + u64::from(point.index)))
+                && hits.as_ref().is_none_or(|hits| hits.has(point))
         };
         let also: Option<&(dyn Fn(PointRef) -> bool + Sync)> =
-            if kept.is_empty() { None } else { Some(&also) };
+            if kept.is_empty() && hits.is_none() { None } else { Some(&also) };
         let chosen = Arc::new(Chosen::after(before.as_ref(), &self.lanes, &wanted, also));
         let mut filters = lock(&self.common.filters);
         let newest = filters.kept.iter().find(|(kept, ..)| *kept == index).map(|kept| kept.1);

@@ -132,7 +132,7 @@ impl Sides {
             let runs = runs.collect::<Result<Vec<_>, _>>()?;
             let number = |run: &Arc<Run>| if waits { run.wait() } else { run.number() };
             let scripts = runs.iter().map(number).collect::<Result<_, _>>()?;
-            own["filter"] = session.filter(Filter { wanted, scripts })?.into();
+            own["filter"] = session.filter(Filter { wanted, scripts, search: None })?.into();
         }
         Ok((session, own))
     }

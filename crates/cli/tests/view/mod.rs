@@ -18,6 +18,7 @@ mod live;
 mod numbers;
 mod packed;
 mod packets;
+mod searching;
 mod sections;
 pub mod threads;
 

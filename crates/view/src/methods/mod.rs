@@ -18,6 +18,7 @@ mod opening;
 mod plotting;
 mod querying;
 mod scheduling;
+mod search;
 mod section;
 mod selecting;
 mod sharing;
@@ -37,8 +38,8 @@ pub use listing::event;
 pub use selecting::stretch;
 
 /// Methods of which an older request that waits is not worth answering.
-const REPLACED: [&str; 7] =
-    ["view", "arrows", "levels", "overview", "brushed", LANE_ACTIVITY, SECTION];
+const REPLACED: [&str; 8] =
+    ["view", "arrows", "levels", "overview", "brushed", LANE_ACTIVITY, SECTION, "search"];
 
 /// Methods that are answered in the order in which they are requested: they change what others read.
 const ORDERED: [&str; 6] = ["script", "filter", "notes", "note", "sides", CONTROL];
@@ -47,7 +48,7 @@ const ORDERED: [&str; 6] = ["script", "filter", "notes", "note", "sides", CONTRO
 const QUICK: [&str; 8] = ["open", "view", "overview", "arrows", "levels", "at", "find", "filter"];
 
 /// All of them.
-const METHODS: [&str; 29] = [
+const METHODS: [&str; 30] = [
     "open",
     "filter",
     "view",
@@ -59,6 +60,7 @@ const METHODS: [&str; 29] = [
     "step",
     "events",
     "find",
+    "search",
     "activities",
     "script",
     "stats",
@@ -199,6 +201,7 @@ fn answer_until(
         "activities" => acting::activities(session, params).map(Answer::Json),
         "script" => acting::script(session, params, &Watch::default()).map(Answer::Json),
         "stats" => counting::stats(session, params).map(Answer::Json),
+        "search" => search::search(session, params, is_cancelled).map(Answer::Json),
         SECTION => section::section(session, params, is_cancelled).map(Answer::Json),
         "histogram" => counting::histogram(session, params).map(Answer::Json),
         "flame" => nesting::flame(session, params).map(Answer::Json),

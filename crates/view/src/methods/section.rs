@@ -131,7 +131,7 @@ fn compute(
         is_cancelled,
     };
     let tables = sections.tables(&query)?;
-    // What was cut short is neither told nor kept.
+    // A partial result is neither returned nor kept.
     match is_cancelled() {
         true => Err(Problem::new("a newer request replaced this one", "section", "")),
         false => Ok(tables),
@@ -164,6 +164,7 @@ impl<'a> Chosen<'a> {
         let of = session.filter_of(filter)?;
         let wanted = &of.wanted;
         if of.scripts.is_empty()
+            && of.search.is_none()
             && wanted.lanes_off.is_empty()
             && wanted.applications_off.is_empty()
         {

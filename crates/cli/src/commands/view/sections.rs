@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use lateralis_model::{Damage, Quality};
+use lateralis_model::{Damage, Interval, Quality};
 use lateralis_store::explained::has_locks;
+use lateralis_units::Nanos;
 use lateralis_view::answer::Problem;
 use lateralis_view::sections::{Cell, Column, Content, Query, Sections, Table, Tables, Unit};
 use serde_json::Value;
@@ -13,10 +14,11 @@ use crate::commands::stats::document::{Member, Members};
 use crate::commands::stats::gather::Statistics;
 use crate::commands::stats::page::Section;
 use crate::commands::stats::sections::Asked;
+use crate::moment::Moment;
 use crate::selection::{SelectArgs, Selection};
 use crate::values;
 
-use Unit::{Bytes, Count, Flag, Id, Nanos, Number, Rate, Share, Text, Time};
+use Unit::{Bytes, Count, Flag, Id, Number, Rate, Share, Text, Time};
 
 /// Rows of a table that are kept, in the order of `lat stats`: for most sections those with most time first.
 const ROWS_MAX: usize = 1 << 14;
@@ -73,22 +75,22 @@ enum Only {
     Interrupts,
 }
 
-const TOTAL: Part = ("total_ns", "total", Nanos);
-const MIN: Part = ("min_ns", "min", Nanos);
-const MEAN: Part = ("mean_ns", "mean", Nanos);
-const MEDIAN: Part = ("median_ns", "median", Nanos);
-const STDDEV: Part = ("stddev_ns", "stddev", Nanos);
-const P90: Part = ("p90_ns", "p90", Nanos);
-const P99: Part = ("p99_ns", "p99", Nanos);
-const P999: Part = ("p99_9_ns", "p99.9", Nanos);
-const MAX: Part = ("max_ns", "max", Nanos);
+const TOTAL: Part = ("total_ns", "total", Unit::Nanos);
+const MIN: Part = ("min_ns", "min", Unit::Nanos);
+const MEAN: Part = ("mean_ns", "mean", Unit::Nanos);
+const MEDIAN: Part = ("median_ns", "median", Unit::Nanos);
+const STDDEV: Part = ("stddev_ns", "stddev", Unit::Nanos);
+const P90: Part = ("p90_ns", "p90", Unit::Nanos);
+const P99: Part = ("p99_ns", "p99", Unit::Nanos);
+const P999: Part = ("p99_9_ns", "p99.9", Unit::Nanos);
+const MAX: Part = ("max_ns", "max", Unit::Nanos);
 const TOUCHED: Part = ("touched_by_losses", "touched by losses", Count);
 const THREAD: Part = ("thread", "thread", Text);
 const TID: Part = ("tid", "tid", Id);
 const PID: Part = ("pid", "pid", Id);
 const CPU: Part = ("cpu", "CPU", Id);
 const COUNT: Part = ("count", "count", Count);
-const KERNEL: Part = ("kernel_ns", "in kernel", Nanos);
+const KERNEL: Part = ("kernel_ns", "in kernel", Unit::Nanos);
 
 const OF_KEYS: &[Part] = &[
     ("^name", "span", Text),
@@ -124,7 +126,7 @@ const SHAPES: &[Shape] = &[
             THREAD,
             TID,
             PID,
-            ("running_ns", "CPU time", Nanos),
+            ("running_ns", "CPU time", Unit::Nanos),
             ("utilisation", "of the time", Share),
             ("schedules", "switches", Count),
             ("migrations", "migrations", Count),
@@ -141,17 +143,17 @@ const SHAPES: &[Shape] = &[
             THREAD,
             TID,
             PID,
-            ("runnable_ns", "runnable", Nanos),
-            ("preempted_ns", "preempted", Nanos),
-            ("sleeping_ns", "sleeping", Nanos),
-            ("blocked_ns", "blocked", Nanos),
-            ("stopped_ns", "stopped", Nanos),
-            ("unknown_ns", "unknown", Nanos),
+            ("runnable_ns", "runnable", Unit::Nanos),
+            ("preempted_ns", "preempted", Unit::Nanos),
+            ("sleeping_ns", "sleeping", Unit::Nanos),
+            ("blocked_ns", "blocked", Unit::Nanos),
+            ("stopped_ns", "stopped", Unit::Nanos),
+            ("unknown_ns", "unknown", Unit::Nanos),
             ("waits", "waits for a CPU", Count),
-            ("wait_ns", "run-queue wait", Nanos),
-            ("median_wait_ns", "median wait", Nanos),
-            ("p99_wait_ns", "p99 wait", Nanos),
-            ("longest_wait_ns", "longest wait", Nanos),
+            ("wait_ns", "run-queue wait", Unit::Nanos),
+            ("median_wait_ns", "median wait", Unit::Nanos),
+            ("p99_wait_ns", "p99 wait", Unit::Nanos),
+            ("longest_wait_ns", "longest wait", Unit::Nanos),
             ("longest_wait_begin_ns", "longest wait at", Time),
             ("ran_instead", "ran instead", Text),
             ("has_ended", "has ended", Flag),
@@ -185,9 +187,9 @@ const SHAPES: &[Shape] = &[
         path: &["cpus"],
         parts: &[
             CPU,
-            ("busy_ns", "busy", Nanos),
-            ("idle_ns", "idle", Nanos),
-            ("unknown_ns", "unknown", Nanos),
+            ("busy_ns", "busy", Unit::Nanos),
+            ("idle_ns", "idle", Unit::Nanos),
+            ("unknown_ns", "unknown", Unit::Nanos),
             ("utilisation", "of the time", Share),
             ("switches", "switches", Count),
             ("missing_switches", "missing switches", Count),
@@ -202,7 +204,7 @@ const SHAPES: &[Shape] = &[
         parts: &[
             ("application", "process", Text),
             PID,
-            ("running_ns", "CPU time", Nanos),
+            ("running_ns", "CPU time", Unit::Nanos),
             ("utilisation", "of the time", Share),
             ("schedules", "switches", Count),
             ("threads", "threads", Count),
@@ -218,7 +220,7 @@ const SHAPES: &[Shape] = &[
             ("name", "span", Text),
             COUNT,
             TOTAL,
-            ("self_ns", "self", Nanos),
+            ("self_ns", "self", Unit::Nanos),
             MIN,
             MEAN,
             MEDIAN,
@@ -260,7 +262,7 @@ const SHAPES: &[Shape] = &[
             PID,
             ("begin_ns", "begin", Time),
             ("end_ns", "end", Time),
-            ("duration_ns", "duration", Nanos),
+            ("duration_ns", "duration", Unit::Nanos),
         ],
         only: Only::All,
     },
@@ -391,7 +393,7 @@ const SHAPES: &[Shape] = &[
             MEDIAN,
             P90,
             P99,
-            ("longest_ns", "longest", Nanos),
+            ("longest_ns", "longest", Unit::Nanos),
         ],
         only: Only::All,
     },
@@ -401,7 +403,7 @@ const SHAPES: &[Shape] = &[
         path: &["budgets"],
         parts: &[
             ("budget", "budget", Text),
-            ("measured_ns", "measured", Nanos),
+            ("measured_ns", "measured", Unit::Nanos),
             ("kept", "kept", Flag),
         ],
         only: Only::All,
@@ -416,12 +418,12 @@ const SHAPES: &[Shape] = &[
             ("requests", "requests", Count),
             ("bytes", "bytes", Bytes),
             ("errors", "errors", Count),
-            ("queue_median_ns", "median in queue", Nanos),
-            ("queue_p99_ns", "p99 in queue", Nanos),
-            ("queue_max_ns", "max in queue", Nanos),
-            ("service_median_ns", "median at device", Nanos),
-            ("service_p99_ns", "p99 at device", Nanos),
-            ("service_max_ns", "max at device", Nanos),
+            ("queue_median_ns", "median in queue", Unit::Nanos),
+            ("queue_p99_ns", "p99 in queue", Unit::Nanos),
+            ("queue_max_ns", "max in queue", Unit::Nanos),
+            ("service_median_ns", "median at device", Unit::Nanos),
+            ("service_p99_ns", "p99 at device", Unit::Nanos),
+            ("service_max_ns", "max at device", Unit::Nanos),
             ("unfinished", "unfinished", Count),
             TOUCHED,
         ],
@@ -460,7 +462,14 @@ const SHAPES: &[Shape] = &[
         name: "cpu_idle",
         title: "Idle states",
         path: &["cpu_idle"],
-        parts: &[CPU, ("state", "state", Id), COUNT, ("idle_ns", "time", Nanos), MAX, TOUCHED],
+        parts: &[
+            CPU,
+            ("state", "state", Id),
+            COUNT,
+            ("idle_ns", "time", Unit::Nanos),
+            MAX,
+            TOUCHED,
+        ],
         only: Only::All,
     },
     Shape {
@@ -490,7 +499,7 @@ const SHAPES: &[Shape] = &[
             ("rate_per_s", "rate", Rate),
             ("first_ns", "first", Time),
             ("last_ns", "last", Time),
-            ("longest_silence_ns", "longest silence", Nanos),
+            ("longest_silence_ns", "longest silence", Unit::Nanos),
             ("longest_silence_begin_ns", "longest silence at", Time),
         ],
         only: Only::All,
@@ -505,7 +514,7 @@ const SHAPES: &[Shape] = &[
             ("rate_per_s", "rate", Rate),
             ("first_ns", "first", Time),
             ("last_ns", "last", Time),
-            ("longest_silence_ns", "longest silence", Nanos),
+            ("longest_silence_ns", "longest silence", Unit::Nanos),
             ("longest_silence_begin_ns", "longest silence at", Time),
         ],
         only: Only::All,
@@ -562,6 +571,10 @@ impl Sections for StatsSections {
             sums: trust.sum,
             values: trust.value,
         })
+    }
+
+    fn time(&self, extent: Interval, text: &str) -> Option<Nanos> {
+        text.parse::<Moment>().ok().map(|moment| moment.nanos(extent))
     }
 }
 
