@@ -25,7 +25,7 @@ interface Waiting {
 }
 
 /** Methods of which the server answers only the newest (spec/view.md, section 3). */
-const NEWEST_ONLY = new Set(["view", "arrows", "levels", "overview", "brushed"]);
+const NEWEST_ONLY = new Set(["view", "arrows", "levels", "overview", "brushed", "section", "search"]);
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;

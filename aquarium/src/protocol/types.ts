@@ -231,6 +231,50 @@ export interface Stats {
   spans: SpanStats[];
 }
 
+/** How the cells of a column are written. */
+export type Unit =
+  | "text"
+  | "flag"
+  | "id"
+  | "count"
+  | "number"
+  | "ns"
+  | "time"
+  | "bytes"
+  | "share"
+  | "per_second";
+
+export type CellValue = string | number | boolean | null;
+
+/** A column of a section. */
+export interface SectionColumn {
+  name: string;
+  title: string;
+  unit: Unit;
+  values: CellValue[];
+  /** By row; a single one holds for all rows. */
+  quality: Quality[];
+}
+
+/** A section of `lat stats` for a range of time. */
+export interface SectionAnswer {
+  name: string;
+  title: string;
+  columns: SectionColumn[];
+  /** Rows in the answer, rows of the section, and rows among which it was sorted. */
+  count: number;
+  total: number;
+  kept: number;
+  remarks: string[];
+  sections: { name: string; title: string; count: number }[];
+  events: { count: number; quality: Quality };
+  over_ns: number;
+  quality: { sums: Quality; values: Quality };
+  /** Nanoseconds on the clock of the recording, both ends included; null: from its begin, to its end. */
+  from_ns: string | null;
+  until_ns: string | null;
+}
+
 export interface ScriptAnswer {
   script: number;
   kind: "filter" | "activity";

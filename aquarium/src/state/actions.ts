@@ -6,10 +6,11 @@ import { ORDERS } from "../logic/activity.ts";
 import { GROUPINGS } from "../logic/layout.ts";
 import * as F from "../logic/filter.ts";
 import { type Interval, focus, pan, reveal, width, zoom } from "../logic/viewport.ts";
-import type { Thing } from "../protocol/types.ts";
+import type { EventRow, Thing } from "../protocol/types.ts";
 import * as store from "./store.ts";
 import { addNote } from "./notes.ts";
 import { halves, toggleCompare } from "./compare.ts";
+import { found, stepHit } from "./find.ts";
 import { toEdge, togglePause } from "./opening.ts";
 import { ask } from "./server.ts";
 
@@ -131,6 +132,25 @@ export async function step(forward: boolean): Promise<void> {
   if (store.sync.value) await scrollListTo(next.begin);
 }
 
+/** What a row of the list knows of its event. */
+export function thingOfRow(row: EventRow): Thing {
+  const info = store.classById.value.get(row.class);
+  const lane = store.laneById.value.get(row.lane);
+  return {
+    kind: "event",
+    begin: row.ts,
+    end: null,
+    name: info?.name ?? "",
+    class: row.class,
+    lane: row.lane,
+    fields: row.fields ?? [],
+    application: row.application,
+    cpu: lane?.cpu ?? null,
+    number: row.number,
+    thread: row.thread === null || row.thread === undefined ? null : String(row.thread),
+  };
+}
+
 /** The method answers `{ thing }`; an answer that is the thing itself means the same. */
 export function thingOf(answer: unknown): Thing | null {
   if (answer === null || typeof answer !== "object") return null;
@@ -214,6 +234,10 @@ export interface Command {
 export const focusSearch = (): void =>
   (document.querySelector("#lane-search") as HTMLElement | null)?.focus();
 
+export const focusFind = (): void => (document.querySelector("#find") as HTMLInputElement | null)?.select();
+
+const canFind = (): boolean => store.methods.value.has("search") && halves.value === null;
+
 export const COMMANDS: Command[] = [
   { name: "Zoom in", keys: "W", run: zoomIn },
   { name: "Zoom out", keys: "S", run: zoomOut },
@@ -264,6 +288,9 @@ export const COMMANDS: Command[] = [
     when: () => store.ticksHz.value !== null,
   },
   { name: "Search lanes", keys: "/", run: focusSearch },
+  { name: "Find events, spans or a time", keys: "Ctrl+F", run: focusFind, when: canFind },
+  { name: "Next hit", keys: ">", run: () => void stepHit(true), when: () => found.value !== null },
+  { name: "Previous hit", keys: "<", run: () => void stepHit(false), when: () => found.value !== null },
   {
     name: "Graph and list follow each other: on or off",
     keys: "Y",
@@ -337,6 +364,11 @@ export function key(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
   if (event.key === "P" && event.ctrlKey && event.shiftKey) {
     store.paletteOpen.value = !store.paletteOpen.value;
+    return true;
+  }
+  // Lists have a part of their rows: the browser would find little in them.
+  if (event.key.toLowerCase() === "f" && event.ctrlKey && !event.shiftKey && !event.altKey && canFind()) {
+    focusFind();
     return true;
   }
   if (

@@ -8,6 +8,7 @@ import { width } from "../logic/viewport.ts";
 import * as act from "../state/actions.ts";
 import * as store from "../state/store.ts";
 import { CompareButton } from "./compare/Compare.tsx";
+import { FindBox } from "./FindBox.tsx";
 import { LiveTools } from "./Live.tsx";
 import { savePng, saveSvg } from "./picture.ts";
 
@@ -110,6 +111,7 @@ export function Toolbar() {
       </span>
       <Count />
       <Problem />
+      <FindBox />
       <span class="spring" />
       <ShownSpan />
       <div class="group" role="group" aria-label="Navigation">

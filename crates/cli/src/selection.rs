@@ -22,6 +22,7 @@ use crate::moment::{self, Moment};
 use crate::script;
 use lateralis_script::{Script, ScriptError};
 use lateralis_store::{Chosen, Recording};
+use lateralis_view::sections::EventFilter;
 
 /// The record that names the writer of what follows; every line says the writer
 /// already.
@@ -208,6 +209,9 @@ pub struct Selection<'r> {
     /// A script's engine belongs to one thread, and events are chosen in the one that reads
     /// them: no other comes here.
     scripts: SendWrapper<RefCell<Scripts>>,
+    /// A filter of the page, of the thread that reads the events.
+    page: SendWrapper<Option<&'r dyn EventFilter>>,
+    is_cancelled: Option<&'r (dyn Fn() -> bool + Sync)>,
     interval: Interval,
     names: &'r Names,
     streams: &'r [StreamSummary],
@@ -267,10 +271,33 @@ impl<'r> Selection<'r> {
             chosen: trace.stream_classes.iter().map(class).collect(),
             filter,
             scripts: SendWrapper::new(RefCell::new(Scripts { all: scripts?, failed: None })),
+            page: SendWrapper::new(None),
+            is_cancelled: None,
             interval,
             names: &recording.names,
             streams: &recording.streams,
         })
+    }
+
+    /// Only events that a filter of the page keeps, too, until it is cancelled.
+    pub fn of_page(
+        self,
+        filter: Option<&'r dyn EventFilter>,
+        is_cancelled: &'r (dyn Fn() -> bool + Sync),
+    ) -> Self {
+        Self { page: SendWrapper::new(filter), is_cancelled: Some(is_cancelled), ..self }
+    }
+
+    /// Whether the result is not wanted any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.is_some_and(|is_cancelled| is_cancelled())
+    }
+
+    /// To be called before each pass over its events.
+    pub fn begin_pass(&self) {
+        if let Some(page) = *self.page {
+            page.begin();
+        }
     }
 
     /// The time that is chosen.
@@ -296,6 +323,7 @@ impl<'r> Selection<'r> {
     /// Whether it contains every event of its interval.
     pub fn is_everything(&self) -> bool {
         self.filter.is_none()
+            && self.page.is_none()
             && self.scripts.borrow().all.is_empty()
             && self.chosen.iter().flatten().all(|chosen| *chosen)
     }
@@ -309,11 +337,12 @@ impl<'r> Selection<'r> {
         class.unwrap_or(true)
             && self.filter.as_ref().is_none_or(|filter| filter.matches(event, &context))
             && self.scripts.borrow_mut().keep(event, &context)
+            && self.page.is_none_or(|page| page.keeps(event))
     }
 
-    /// Whether a script has failed: nothing is chosen any more.
+    /// Whether a script has failed, or the result is not wanted: nothing is chosen any more.
     pub fn has_failed(&self) -> bool {
-        self.scripts.borrow().failed.is_some()
+        self.scripts.borrow().failed.is_some() || self.is_cancelled()
     }
 
     /// To be asked behind the last event.

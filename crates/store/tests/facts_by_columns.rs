@@ -74,6 +74,7 @@ fn by_columns(
             add(class.class, class.times.len() as u64);
         });
         (0..batch.row_count()).for_each(|row| add(batch.row(row).class_index, 1));
+        std::ops::ControlFlow::Continue(())
     };
     match facts.visit_columns(&recording.source, trace, &see, &mut seen, edges) {
         Visited::Whole(damage) => {

@@ -25,6 +25,8 @@ mod packets;
 mod params;
 mod rows;
 mod scripts;
+mod search;
+pub mod sections;
 mod serving;
 mod session;
 mod sides;

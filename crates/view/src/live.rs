@@ -16,6 +16,7 @@ use crate::flow::ImageSource;
 use crate::growth::{Again, Growth, Opened};
 use crate::host::Host;
 use crate::indexing::{Grow, Now};
+use crate::sections::Sections;
 use crate::session::{Common, Session};
 
 /// Losses that pages are told one by one.
@@ -47,7 +48,6 @@ pub struct Live {
     serial: u64,
     is_here: bool,
     is_let_go: bool,
-    turn_events: Option<u64>,
     images: Option<ImageSource>,
 }
 
@@ -55,7 +55,20 @@ impl Live {
     /// Of a recording, to be shown by a host.
     #[must_use]
     pub fn new(path: &Path, options: LiveOptions, host: Arc<Host>) -> Self {
-        let common = Arc::new(Common::told_to(&host, options.turn_events));
+        Self::asking(path, options, host, (None, None))
+    }
+
+    /// As [`Live::new`]; the page may ask the recorder for something, and for sections.
+    #[must_use]
+    pub fn asking(
+        path: &Path,
+        options: LiveOptions,
+        host: Arc<Host>,
+        (control, sections): (Option<Box<dyn Control>>, Option<Arc<dyn Sections>>),
+    ) -> Self {
+        let mut common = Common::told_to(&host, options.turn_events).with_sections(sections);
+        common.control = control;
+        let common = Arc::new(common);
         Self {
             path: path.to_owned(),
             grow: Grow::new(path, options.memory_bytes),
@@ -66,7 +79,6 @@ impl Live {
             serial: 0,
             is_here: options.is_here,
             is_let_go: options.is_let_go,
-            turn_events: options.turn_events,
             images: None,
         }
     }
@@ -76,13 +88,6 @@ impl Live {
     pub fn with_images(self, images: ImageSource) -> Self {
         let grow = self.grow.with_images(images.clone());
         Self { grow, images: Some(images), ..self }
-    }
-
-    /// The page may ask the recorder for something. Before the first round.
-    #[must_use]
-    pub fn controlled(self, control: Box<dyn Control>) -> Self {
-        let common = Common::told_to(&self.host, self.turn_events).controlled(control);
-        Self { common: Arc::new(common), ..self }
     }
 
     /// How far the recording has been read.

@@ -22,11 +22,15 @@ use crate::host::Host;
 use crate::methods::{Compared, Remembered};
 use crate::rows::{Drawn, is_deeper, number_of_found, numbered, rows, rows_of_growing};
 use crate::scripts::Scripts;
+use crate::search::{Hits, Search};
+use crate::sections::{KeptTables, Sections};
 use crate::sides::Sides;
 use crate::{index_file, indexing};
 
 /// Filters that are kept at hand; of older ones it is only known what they were.
 const FILTERS_KEPT: usize = 6;
+/// Searches whose hits are kept: of others they are searched for again.
+const SEARCHES_KEPT: usize = 4;
 /// Filters that are known at all.
 const FILTERS_MAX: usize = 100_000;
 
@@ -37,6 +41,8 @@ pub struct Filter {
     pub wanted: Wanted,
     /// Scripts whose filters keep it.
     pub scripts: Vec<u32>,
+    /// A search that finds it.
+    pub search: Option<Search>,
 }
 
 #[derive(Default)]
@@ -50,17 +56,21 @@ struct Filters {
 #[derive(Default)]
 pub struct Common {
     filters: Mutex<Filters>,
+    /// The newest hits at the end; of which state of the session each is.
+    hits: Mutex<Vec<(Search, u64, Arc<Hits>)>>,
     /// Scripts of the page.
     pub scripts: Scripts,
     /// Asks the recorder, where that is possible.
     pub control: Option<Box<dyn Control>>,
+    /// Computes the sections of `lat stats`, if the program can.
+    pub sections: Option<Arc<dyn Sections>>,
 }
 
 impl Common {
-    /// With somebody who asks the recorder.
+    /// With the code that computes sections.
     #[must_use]
-    pub fn controlled(self, control: Box<dyn Control>) -> Self {
-        Self { control: Some(control), ..self }
+    pub fn with_sections(self, sections: Option<Arc<dyn Sections>>) -> Self {
+        Self { sections, ..self }
     }
 
     /// Of states that a host shows: it is told when scripts find something, those that are behind after
@@ -109,6 +119,8 @@ pub struct Session {
     pub sides: Sides,
     /// What was compared last.
     pub compared: Mutex<Compared>,
+    /// Tables of the newest request for a section.
+    pub tables: KeptTables,
     /// How it grows, if it does.
     pub growth: Option<Growth>,
     /// Whether another will take its place that has more.
@@ -142,6 +154,7 @@ pub struct Opening {
     recording: Option<Recording>,
     kept: Option<Lanes>,
     images: Option<ImageSource>,
+    sections: Option<Arc<dyn Sections>>,
 }
 
 impl Opening {
@@ -180,7 +193,13 @@ impl Opening {
             None => Some(Recording::open_all(paths, options)?),
         };
         let (paths, options) = (paths.to_vec(), options.clone());
-        Ok(Self { paths, options, identity, place, recording, kept, images })
+        Ok(Self { paths, options, identity, place, recording, kept, images, sections: None })
+    }
+
+    /// With the code that computes sections.
+    #[must_use]
+    pub fn with_sections(self, sections: Option<Arc<dyn Sections>>) -> Self {
+        Self { sections, ..self }
     }
 
     /// Looked at once: no index of it is used, or kept.
@@ -194,7 +213,7 @@ impl Opening {
     /// # Errors
     /// If it cannot be written.
     pub fn index(self, progress: indexing::Progress<'_>) -> io::Result<Session> {
-        let Self { paths, options, identity, place, recording, kept, images } = self;
+        let Self { paths, options, identity, place, recording, kept, images, sections } = self;
         let mut recording = recording;
         let mut flow = None;
         let lanes = match (kept, &mut recording) {
@@ -213,7 +232,8 @@ impl Opening {
         };
         let rows = numbered(rows(&lanes));
         let all = (Arc::new(lanes), rows);
-        let session = Session::with((paths, options), all, Arc::default(), None, images);
+        let common = Arc::new(Common::default().with_sections(sections));
+        let session = Session::with((paths, options), all, common, None, images);
         if let Some(flow) = flow {
             let _ = session.flow.set(FlowRows::new(flow, session.lanes.meta()));
         }
@@ -233,8 +253,9 @@ impl Session {
         images: Option<ImageSource>,
     ) -> Self {
         Self {
-            sides: Sides::new(&paths, &options, images.clone()),
+            sides: Sides::new(&paths, &options, images.clone(), common.sections.clone()),
             compared: Mutex::default(),
+            tables: KeptTables::default(),
             paths,
             options,
             rows,
@@ -450,6 +471,31 @@ impl Session {
             .ok_or_else(none)
     }
 
+    /// What a search finds.
+    ///
+    /// Cost: of one that is not at hand as of [`Hits::of`].
+    ///
+    /// # Errors
+    /// As [`Hits::of`].
+    pub fn hits(
+        &self,
+        search: &Search,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Arc<Hits>, Problem> {
+        let is_it = |of: &(Search, u64, Arc<Hits>)| of.0 == *search && of.1 == self.serial();
+        if let Some((.., hits)) = lock(&self.common.hits).iter().find(|of| is_it(of)) {
+            return Ok(Arc::clone(hits));
+        }
+        let hits = Arc::new(Hits::of(self, search, is_cancelled)?);
+        let mut kept = lock(&self.common.hits);
+        kept.retain(|of| of.0 != *search);
+        if kept.len() >= SEARCHES_KEPT {
+            kept.remove(0);
+        }
+        kept.push((search.clone(), self.serial(), Arc::clone(&hits)));
+        Ok(hits)
+    }
+
     /// What a filter leaves; `None` of the one that leaves all.
     ///
     /// Cost: of one that is not at hand a look at each event.
@@ -473,7 +519,8 @@ impl Session {
             filters.known.get(index).cloned()
         };
         let none = || Problem::new("no such filter", "filter", "ask for one with `filter` first");
-        let Filter { wanted, scripts } = filter.ok_or_else(none)?;
+        let Filter { wanted, scripts, search } = filter.ok_or_else(none)?;
+        let hits = search.map(|search| self.hits(&search, &|| false)).transpose()?;
         let scripts = scripts.iter().map(|script| self.common.scripts.get(*script));
         let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
         for ran in &scripts {
@@ -483,9 +530,10 @@ impl Session {
         let also = |point: PointRef| {
             let forgotten = self.lanes.points(point.lane).map_or(0, |points| points.forgotten());
             kept.iter().all(|kept| kept.has(point.lane, forgotten + u64::from(point.index)))
+                && hits.as_ref().is_none_or(|hits| hits.has(point))
         };
         let also: Option<&(dyn Fn(PointRef) -> bool + Sync)> =
-            if kept.is_empty() { None } else { Some(&also) };
+            if kept.is_empty() && hits.is_none() { None } else { Some(&also) };
         let chosen = Arc::new(Chosen::after(before.as_ref(), &self.lanes, &wanted, also));
         let mut filters = lock(&self.common.filters);
         let newest = filters.kept.iter().find(|(kept, ..)| *kept == index).map(|kept| kept.1);

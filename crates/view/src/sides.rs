@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::answer::Problem;
 use crate::flow::ImageSource;
 use crate::scripts::{Beside, Ran, Run};
+use crate::sections::Sections;
 use crate::session::{Filter, Opening, Session};
 
 /// Recordings that can be held against each other.
@@ -26,6 +27,7 @@ pub struct Sides {
     paths: Vec<PathBuf>,
     options: OpenOptions,
     images: Option<ImageSource>,
+    sections: Option<Arc<dyn Sections>>,
     opened: Vec<OnceLock<Result<Arc<Session>, Problem>>>,
     scripts: Beside,
 }
@@ -33,12 +35,18 @@ pub struct Sides {
 impl Sides {
     /// Of what was opened together.
     #[must_use]
-    pub fn new(paths: &[PathBuf], options: &OpenOptions, images: Option<ImageSource>) -> Self {
+    pub fn new(
+        paths: &[PathBuf],
+        options: &OpenOptions,
+        images: Option<ImageSource>,
+        sections: Option<Arc<dyn Sections>>,
+    ) -> Self {
         let count = if paths.len() < 2 { 0 } else { paths.len().min(SIDES_MAX) };
         Self {
             paths: paths.to_vec(),
             options: options.clone(),
             images,
+            sections,
             opened: (0..count).map(|_| OnceLock::new()).collect(),
             scripts: Beside::default(),
         }
@@ -71,7 +79,7 @@ impl Sides {
             };
             let opening = Opening::with_images(paths, &self.options, self.images.clone());
             let opening = opening.map_err(|error| cannot(error.to_string()))?;
-            let session = opening.index(&mut |_, _| {});
+            let session = opening.with_sections(self.sections.clone()).index(&mut |_, _| {});
             session.map(Arc::new).map_err(|error| cannot(error.to_string()))
         };
         opened.get_or_init(open).clone()
@@ -124,7 +132,7 @@ impl Sides {
             let runs = runs.collect::<Result<Vec<_>, _>>()?;
             let number = |run: &Arc<Run>| if waits { run.wait() } else { run.number() };
             let scripts = runs.iter().map(number).collect::<Result<_, _>>()?;
-            own["filter"] = session.filter(Filter { wanted, scripts })?.into();
+            own["filter"] = session.filter(Filter { wanted, scripts, search: None })?.into();
         }
         Ok((session, own))
     }

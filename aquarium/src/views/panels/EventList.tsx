@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { useMemo } from "preact/hooks";
 import { fieldText, timeText } from "../../logic/units.ts";
-import type { EventRow, Thing } from "../../protocol/types.ts";
-import { eventsRow, select } from "../../state/actions.ts";
+import type { EventRow } from "../../protocol/types.ts";
+import { eventsRow, select, thingOfRow } from "../../state/actions.ts";
 import { growth } from "../../state/opening.ts";
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
@@ -114,22 +114,4 @@ function isSelected(row: EventRow, selected: store.Selected | null): boolean {
   if (!selected || row.ts !== selected.begin) return false;
   const kind = selected.thing?.class;
   return kind === null || kind === undefined || kind === row.class;
-}
-
-function thingOfRow(row: EventRow): Thing {
-  const info = store.classById.value.get(row.class);
-  const lane = store.laneById.value.get(row.lane);
-  return {
-    kind: "event",
-    begin: row.ts,
-    end: null,
-    name: info?.name ?? "",
-    class: row.class,
-    lane: row.lane,
-    fields: row.fields ?? [],
-    application: row.application,
-    cpu: lane?.cpu ?? null,
-    number: row.number,
-    thread: row.thread === null || row.thread === undefined ? null : String(row.thread),
-  };
 }

@@ -21,6 +21,7 @@ import { Notes } from "./Notes.tsx";
 import { Scheduling } from "./Scheduling.tsx";
 import { Scripts } from "./Scripts.tsx";
 import { Sql } from "./Sql.tsx";
+import { Tables } from "./Tables.tsx";
 import { Tracepoints } from "./Tracepoints.tsx";
 import { Utilisation } from "./Utilisation.tsx";
 import { Statistics } from "./Statistics.tsx";
@@ -40,6 +41,7 @@ const TABS: Tab[] = [
   { key: "events", label: () => <EventsLabel />, panel: () => <EventList /> },
   { key: "activities", label: () => "Activities", needs: "activities", panel: () => <Activities /> },
   { key: "statistics", label: () => "Statistics", needs: "stats", panel: () => <Statistics /> },
+  { key: "tables", label: () => "Tables", needs: "section", panel: () => <Tables /> },
   { key: "histogram", label: () => "Histogram", needs: "histogram", panel: () => <Histogram /> },
   { key: "flame", label: () => "Flame graph", needs: "flame", panel: () => <Flame /> },
   { key: "utilisation", label: () => "Utilisation", needs: "utilisation", panel: () => <Utilisation /> },

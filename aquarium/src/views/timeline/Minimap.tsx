@@ -6,6 +6,7 @@ import { useRef } from "preact/hooks";
 import { css } from "../../logic/colour.ts";
 import { instant } from "../../logic/units.ts";
 import { type Interval, fit, isWithinPixel, toPixel, toTime, width } from "../../logic/viewport.ts";
+import { found } from "../../state/find.ts";
 import * as store from "../../state/store.ts";
 import { zoomBy, panBy } from "../../state/actions.ts";
 import { usePainter } from "../painter.ts";
@@ -13,6 +14,8 @@ import { hatch } from "./paint.ts";
 
 const HEIGHT_PX = 40;
 const GRIP_PX = 6;
+/** Height of the mark of a hit. */
+const HIT_PX = 5;
 
 export function Minimap() {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -20,7 +23,7 @@ export function Minimap() {
   const drag = useRef<{ part: "left" | "right" | "move" | "new"; at: number } | null>(null);
 
   const gather = () => {
-    for (const of of [store.canvasSize, store.theme, store.view, store.overview, store.whole]) of.value;
+    for (const of of [store.canvasSize, store.theme, store.view, store.overview, store.whole, found]) of.value;
   };
   usePainter(gather, () => paintMinimap(canvas.current, box.current?.clientWidth ?? 0));
 
@@ -158,6 +161,7 @@ function paintMinimap(canvas: HTMLCanvasElement | null, wide: number): void {
   context.fillStyle = theme.name === "dark" ? "rgba(10,13,16,.62)" : "rgba(90,105,120,.28)";
   context.fillRect(0, 0, Math.max(0, x0), HEIGHT_PX);
   context.fillRect(x1, 0, Math.max(0, wide - x1), HEIGHT_PX);
+  paintHits(context, full, wide, ratio);
   context.strokeStyle = theme.accent;
   context.lineWidth = 1.5;
   context.strokeRect(
@@ -166,4 +170,17 @@ function paintMinimap(canvas: HTMLCanvasElement | null, wide: number): void {
     Math.max(3, Math.min(wide - 0.75, x1) - Math.max(0.75, x0)),
     HEIGHT_PX - 1.5,
   );
+}
+
+/** Above the density and the shade a mark for each pixel that has hits. */
+function paintHits(context: CanvasRenderingContext2D, full: Interval, wide: number, ratio: number): void {
+  const hits = found.value;
+  if (hits === null || hits.pixels.length === 0) return;
+  const step = width(hits.of) / hits.pixels.length;
+  context.fillStyle = css(store.theme.value.palette[1]);
+  for (let index = 0; index < hits.pixels.length; index++) {
+    if (hits.pixels[index] === 0) continue;
+    const [from, to] = [index, index + 1].map((at) => toPixel(full, hits.of.t0 + at * step, wide));
+    context.fillRect(Math.round(from * ratio) / ratio, 0, Math.max(1.5, to - from), HIT_PX);
+  }
 }

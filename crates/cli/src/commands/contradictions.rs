@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where switches contradict each other: the reason why what threads and processors did is unknown there.
 
+use std::ops::ControlFlow;
+
 use lateralis_analysis::Gaps;
 use lateralis_model::{ColumnBatch, Damage, Event, Source};
 use lateralis_semantics::{Contradiction, Contradictions, DerivedSink, Deriver, Deriving, Known};
@@ -101,7 +103,11 @@ impl Search {
         let source = &recording.source;
         let trace = recording.annotated();
         // Runs, which can be disordered, are not asked for.
-        match facts.visit_columns(source, &trace, see, &mut reading, Edges::Each) {
+        let see = |batch: &dyn ColumnBatch, cpu: Option<u32>| {
+            see(batch, cpu);
+            ControlFlow::Continue(())
+        };
+        match facts.visit_columns(source, &trace, &see, &mut reading, Edges::Each) {
             Visited::Whole(damage) => damage,
             Visited::Disordered => Vec::new(),
         }

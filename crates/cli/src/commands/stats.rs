@@ -4,7 +4,7 @@
 mod block;
 mod calls;
 mod counted;
-mod document;
+pub(super) mod document;
 mod faults;
 pub(super) mod gather;
 mod idle;

@@ -4,6 +4,7 @@
 mod control;
 mod dumps;
 mod live;
+mod sections;
 
 use std::ffi::OsString;
 use std::io;
@@ -21,6 +22,7 @@ use lateralis_view::{Host, ImageSource, Opening, Server, Session};
 use serde_json::json;
 
 use crate::commands::flow::kept_code::KeptCode;
+use crate::commands::view::sections::StatsSections;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::{InputArgs, RelateBy};
@@ -124,6 +126,7 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
         RelateBy::Date => Relate::Date,
     };
     let opening = Opening::with_images(&args.inputs.traces, &options, Some(args.images()?))?;
+    let opening = opening.with_sections(Some(Arc::new(StatsSections)));
     let serving = serve(&args, &host)?;
     let session = index(opening, &host, args.json)?;
     host.show(Arc::new(session));

@@ -61,7 +61,8 @@ impl Selection<'_> {
         if self.is_everything() && self.interval == Interval::default() {
             return source.survey(look, see);
         }
-        if self.scripts.borrow().all.iter().any(|script| !script.is_compiled()) {
+        let has_engine = self.scripts.borrow().all.iter().any(|script| !script.is_compiled());
+        if has_engine || self.page.is_some() {
             return self.survey_in_order(source, see);
         }
         let trace = source.trace();
@@ -97,8 +98,8 @@ impl Selection<'_> {
         })
     }
 
-    /// A script that runs in the engine may remember events: it sees them in the order of
-    /// time, each once.
+    /// A script that runs in the engine may remember events, and a filter of the page counts them: they see
+    /// them in the order of time, each once.
     fn survey_in_order(&self, source: &dyn Source, see: &mut dyn FnMut(Seen<'_>)) -> Vec<Damage> {
         let mut events = source.events_in(self.interval);
         while !self.has_failed()

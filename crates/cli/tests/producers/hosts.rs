@@ -28,7 +28,7 @@ fn record(place: &Place, to: &str) {
 
 /// Turns a recording into one of another machine: another host name, another boot, and therefore another
 /// counter.
-fn move_elsewhere(place: &Place, recording: &str) {
+pub fn move_elsewhere(place: &Place, recording: &str) {
     let path = place.0.join(recording).join("ctf/metadata");
     let text = fs::read_to_string(&path).expect("metadata");
     let begin = text.find("hostname = \"").expect("a host") + "hostname = \"".len();

@@ -3,7 +3,7 @@
 //! interpretation of the same trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes
 //! it.
 
-mod hosts;
+pub mod hosts;
 mod kernel;
 mod others;
 mod printed;

@@ -18,6 +18,8 @@ mod live;
 mod numbers;
 mod packed;
 mod packets;
+mod searching;
+mod sections;
 pub mod threads;
 
 use crate::place;

@@ -8,6 +8,7 @@
 //! Of every stream some pieces are read ahead, those that begin first before others.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 
 use lateralis_analysis::{Side, ThreadEdge};
 use lateralis_model::{
@@ -118,7 +119,7 @@ impl Facts {
 
     /// Shows all facts of a trace in the order of time, as [`Facts::of`] does event by
     /// event, and every event once in a batch: streams in any order, on any thread, with the
-    /// processor where it is known.
+    /// processor where it is known. What follows a batch for which `see` breaks may be left out.
     ///
     /// `trace` is that with the roles, as [`Facts::new`] was given it. Edges come in runs only
     /// where [`Facts::has_runs`].
@@ -130,7 +131,7 @@ impl Facts {
         &mut self,
         source: &dyn Source,
         trace: &Trace,
-        see: &(dyn Fn(&dyn ColumnBatch, Option<u32>) + Sync),
+        see: &(dyn Fn(&dyn ColumnBatch, Option<u32>) -> ControlFlow<()> + Sync),
         sink: &mut impl Sink,
         edges: Edges,
     ) -> Visited {
@@ -147,9 +148,9 @@ impl Facts {
                 wanted: &reading.wanted,
             };
             let damage = source.columns(&request, &mut |batch| {
-                see(batch, reading.cpu_of(batch));
+                see(batch, reading.cpu_of(batch))?;
                 chunk.add(batch, &reading);
-                std::ops::ControlFlow::Continue(())
+                ControlFlow::Continue(())
             });
             (chunk, damage)
         };

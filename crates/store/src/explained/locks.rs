@@ -80,6 +80,12 @@ impl Locks {
     }
 }
 
+/// By kind of span, whether its spans wait for locks or hold them.
+#[must_use]
+pub fn has_locks(kinds: &Kinds) -> Vec<bool> {
+    Locks::new(kinds).parts.iter().map(|part| *part != Part::None).collect()
+}
+
 /// What a lock is told by, as a number; `None` where the event does not tell all of it.
 pub fn object(event: &Event<'_>, which: &[String]) -> Option<u64> {
     let mut parts = which.iter().map(|field| number(event, field));

@@ -12,4 +12,5 @@ mod stretches;
 
 pub use around::{Explained, Hint};
 pub use found::{Found, NotFound, Spans, Wanted, find, find_thread};
+pub use locks::has_locks;
 pub use stretches::{Stretch, find_stretches};

@@ -338,19 +338,7 @@ pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem
     let (begin, end) = (begin.unwrap_or(meta.begin as i64), end.unwrap_or(meta.end as i64));
     let scale = Scale::new(begin, end, params.px()?);
     let chosen = session.chosen(params.count("filter", 0)?)?;
-    let of_lane = |lane: usize| {
-        let lane = lane as u32;
-        let bits = chosen.as_ref().and_then(|chosen| chosen.bits(lane));
-        session.lanes.points(lane).map(|points| points.counts(bits, &scale))
-    };
-    let lanes = session.lanes.count();
-    let threads = threads(u64::from(lanes) * u64::from(scale.px));
-    let mut count = vec![0u32; scale.px as usize];
-    for here in shared(lanes as usize, threads, &of_lane).into_iter().flatten() {
-        for (count, here) in count.iter_mut().zip(here) {
-            *count = count.saturating_add(u32::try_from(here).unwrap_or(u32::MAX));
-        }
-    }
+    let count = density(session, chosen.as_deref(), &scale);
     let mut flags = Pixels::default();
     nothing(&scale, &mut flags);
     for lane in &meta.lanes {
@@ -360,6 +348,24 @@ pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem
     let columns = vec![("count", Numbers::U32(count)), ("flags", Numbers::U8(flags.flags))];
     let told = json!({ "px": scale.px, "begin": meta.begin, "end": meta.end });
     Ok(Answer::Columns(told, columns))
+}
+
+/// Number of events of a filter in each pixel.
+pub fn density(session: &Session, chosen: Option<&Chosen>, scale: &Scale) -> Vec<u32> {
+    let of_lane = |lane: usize| {
+        let lane = lane as u32;
+        let bits = chosen.as_ref().and_then(|chosen| chosen.bits(lane));
+        session.lanes.points(lane).map(|points| points.counts(bits, scale))
+    };
+    let lanes = session.lanes.count();
+    let threads = threads(u64::from(lanes) * u64::from(scale.px));
+    let mut count = vec![0u32; scale.px as usize];
+    for here in shared(lanes as usize, threads, &of_lane).into_iter().flatten() {
+        for (count, here) in count.iter_mut().zip(here) {
+            *count = count.saturating_add(u32::try_from(here).unwrap_or(u32::MAX));
+        }
+    }
+    count
 }
 
 /// Flows between shown lanes.

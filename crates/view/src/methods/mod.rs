@@ -18,6 +18,8 @@ mod opening;
 mod plotting;
 mod querying;
 mod scheduling;
+mod search;
+mod section;
 mod selecting;
 mod sharing;
 mod telling;
@@ -36,13 +38,17 @@ pub use listing::event;
 pub use selecting::stretch;
 
 /// Methods of which an older request that waits is not worth answering.
-const REPLACED: [&str; 6] = ["view", "arrows", "levels", "overview", "brushed", LANE_ACTIVITY];
+const REPLACED: [&str; 8] =
+    ["view", "arrows", "levels", "overview", "brushed", LANE_ACTIVITY, SECTION, "search"];
+
+/// Methods that are answered in the order in which they are requested: they change what others read.
+const ORDERED: [&str; 6] = ["script", "filter", "notes", "note", "sides", CONTROL];
 
 /// Methods that answer within some milliseconds, whatever the trace.
 const QUICK: [&str; 8] = ["open", "view", "overview", "arrows", "levels", "at", "find", "filter"];
 
 /// All of them.
-const METHODS: [&str; 28] = [
+const METHODS: [&str; 30] = [
     "open",
     "filter",
     "view",
@@ -54,9 +60,11 @@ const METHODS: [&str; 28] = [
     "step",
     "events",
     "find",
+    "search",
     "activities",
     "script",
     "stats",
+    SECTION,
     "histogram",
     "utilisation",
     "flame",
@@ -79,6 +87,9 @@ const OF_SEVERAL: [&str; 3] = ["sides", "compare", "histograms"];
 /// What lanes have in a range of time.
 const LANE_ACTIVITY: &str = "lane_activity";
 
+/// Only where the program can compute them.
+const SECTION: &str = "section";
+
 /// Only where there is a recorder that can be asked.
 const CONTROL: &str = "control";
 /// Only where the program that answers is installed.
@@ -96,6 +107,7 @@ pub fn of(session: &Session) -> Vec<&'static str> {
         CONTROL => session.control().is_some(),
         INSTRUCTIONS => has_flow,
         SQL => querying::is_installed(),
+        SECTION => session.common.sections.is_some(),
         _ => true,
     };
     let of_several = OF_SEVERAL.into_iter().filter(|_| several);
@@ -118,11 +130,18 @@ pub fn is_quick(method: &str, params: &Value) -> bool {
         || method == LANE_ACTIVITY && is_all()
 }
 
+/// Requests of one kind are answered one after the other, those of different kinds at the same time.
+#[must_use]
+pub fn kind(method: &str) -> &str {
+    if ORDERED.contains(&method) { ORDERED[0] } else { method }
+}
+
 fn has_side(params: &Value) -> bool {
     params.get("side").is_some_and(|side| !side.is_null())
 }
 
-/// Answers a request of a page; a script that it runs ends when `watch` is ended.
+/// Answers a request of a page; a script that it runs ends when `watch` is ended, and long computations
+/// when `is_cancelled`.
 ///
 /// # Errors
 /// As [`answer`].
@@ -131,12 +150,13 @@ pub fn answer_page(
     method: &str,
     params: &Value,
     watch: &Watch,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Answer, Problem> {
     match method {
         "script" if !has_side(params) => {
             acting::script(session, Params(params), watch).map(Answer::Json)
         }
-        _ => answer(session, method, params),
+        _ => answer_until(session, method, params, is_cancelled),
     }
 }
 
@@ -145,6 +165,15 @@ pub fn answer_page(
 /// # Errors
 /// What is wrong with it, or could not be done.
 pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer, Problem> {
+    answer_until(session, method, params, &|| false)
+}
+
+fn answer_until(
+    session: &Session,
+    method: &str,
+    params: &Value,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Answer, Problem> {
     if has_side(params) {
         let side = Params(params).id("side")?;
         return match method {
@@ -153,7 +182,7 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
             _ => {
                 let waits = !is_quick(method, params);
                 let (side, own) = session.sides.of_request(session, side, params, waits)?;
-                answer(&side, method, &own)
+                answer_until(&side, method, &own, is_cancelled)
             }
         };
     }
@@ -175,6 +204,8 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
         "activities" => acting::activities(session, params).map(Answer::Json),
         "script" => acting::script(session, params, &Watch::default()).map(Answer::Json),
         "stats" => counting::stats(session, params).map(Answer::Json),
+        "search" => search::search(session, params, is_cancelled).map(Answer::Json),
+        SECTION => section::section(session, params, is_cancelled).map(Answer::Json),
         "histogram" => counting::histogram(session, params).map(Answer::Json),
         "flame" => nesting::flame(session, params).map(Answer::Json),
         "tracepoints" => costing::tracepoints(session, params).map(Answer::Json),

@@ -225,11 +225,11 @@ pub fn filter(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         applications_off: params.set("applications_off")?,
     };
     let scripts = params.set("scripts")?.into_iter().collect();
-    let number = session.filter(Filter { wanted, scripts })?;
+    let number = session.filter(Filter { wanted, scripts, search: None })?;
     counted(session, number as u64)
 }
 
-fn counted(session: &Session, number: u64) -> Result<Value, Problem> {
+pub fn counted(session: &Session, number: u64) -> Result<Value, Problem> {
     let chosen = session.chosen(number)?;
     let count = chosen.map_or_else(|| session.lanes.event_count(), |chosen| chosen.count());
     Ok(json!({ "filter": number, "count": count, "quality": count_quality(session.lanes.meta()) }))

@@ -93,6 +93,13 @@ impl<'a> Reading<'a> {
         *self.known.borrow_mut() = (facts, Lasts::default());
     }
 
+    /// Takes an event of which it is not asked whether it is left; in front of all of which it is.
+    pub fn passes(&self, event: &Event<'_>) {
+        if self.chosen.is_some() {
+            self.known.borrow_mut().0.of(event, |_, _| {});
+        }
+    }
+
     /// Whether the next event is left.
     #[must_use]
     pub fn keeps(&self, event: &Event<'_>) -> bool {

@@ -13,7 +13,7 @@ use tungstenite::{Message, WebSocket};
 
 use super::pushing::Pushing;
 use super::visits::Visit;
-use super::waiting::{Request, Waiting};
+use super::waiting::{Request, Taken, Waiting};
 use crate::answer::{Answer, Frame, Problem, frame};
 use crate::host::Host;
 use crate::methods;
@@ -22,6 +22,9 @@ use crate::session::lock;
 
 /// Bytes of a request at most: the longest are scripts and notes.
 const REQUEST_MAX: usize = 4 << 20;
+
+/// Threads that answer slow requests of one page, each of another kind, so that none waits for all others.
+const SLOW_WORKERS: usize = 3;
 
 /// A half of a connection. Both halves write whole frames, one at a time: the one that reads
 /// answers pings.
@@ -103,9 +106,11 @@ pub fn serve(
         }
     };
     let work = |waiting: &Waiting| {
-        while let Some(request) = waiting.pop() {
-            let Some(answer) = answer(host, &request, waiting, (&pushing, &scripts)) else { break };
-            if waiting.replaces(&request) {
+        while let Some(taken) = waiting.pop() {
+            let Some(answer) = answer(host, &taken, waiting, (&pushing, &scripts)) else { break };
+            let is_replaced = waiting.replaces(&taken.request);
+            if is_replaced {
+                waiting.done(&taken);
                 is_answered(waiting);
                 continue;
             }
@@ -116,13 +121,17 @@ pub fn serve(
             if lock(&writer).send(message).is_err() {
                 close();
             }
+            waiting.done(&taken);
             is_answered(waiting);
         }
     };
     thread::scope(|scope| {
-        let workers = [&quick, &slow].map(|waiting| {
-            thread::Builder::new().name("view".into()).spawn_scoped(scope, || work(waiting))
-        });
+        let queues = std::iter::once(&quick).chain(std::iter::repeat_n(&slow, SLOW_WORKERS));
+        let begin = |waiting| {
+            let worker = thread::Builder::new().name("view".into());
+            worker.spawn_scoped(scope, move || work(waiting))
+        };
+        let workers: Vec<_> = queues.map(begin).collect();
         let push = || {
             let is_over = || quick.is_closed();
             let mut send = |text: String| lock(&writer).send(Message::text(text)).is_ok();
@@ -175,16 +184,17 @@ impl PageScripts {
 /// it any more, and there is nothing to be shown yet.
 fn answer(
     host: &Arc<Host>,
-    request: &Request,
+    taken: &Taken,
     waiting: &Waiting,
     (pushing, scripts): (&Pushing, &PageScripts),
 ) -> Option<Frame> {
-    let Request { id, method, params } = request;
+    let Request { id, method, params } = &taken.request;
     let session = match host.session(&|| waiting.is_closed())? {
         Ok(session) => session,
         Err(problem) => return Some(frame(*id, Err(problem))),
     };
-    let ask = || methods::answer_page(&session, method, params, &scripts.watch);
+    let is_cancelled = || taken.is_cancelled();
+    let ask = || methods::answer_page(&session, method, params, &scripts.watch, &is_cancelled);
     let answered = catch_unwind(AssertUnwindSafe(ask));
     if let ("script", Ok(Ok(Answer::Json(told)))) = (method.as_str(), &answered)
         && params.get("side").is_none_or(serde_json::Value::is_null)

@@ -40,6 +40,15 @@ impl<'a> Member<'a> {
         Self::Rows(Rows(RefCell::new(Some(Box::new(rows)))))
     }
 
+    /// The rows of a list, made one by one; none of anything else.
+    pub fn into_rows(self) -> Box<dyn Iterator<Item = Value> + 'a> {
+        match self {
+            Self::Rows(Rows(rows)) => Box::new(rows.into_inner().into_iter().flatten()),
+            Self::Value(Value::Array(rows)) => Box::new(rows.into_iter()),
+            Self::Value(_) | Self::Object(_) => Box::new(std::iter::empty()),
+        }
+    }
+
     /// The same rows, each changed.
     pub fn map_rows(self, change: impl Fn(Value) -> Value + 'a) -> Self {
         match self {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What `lat stats` says, before it is said: one pass over the events.
 
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use lateralis_analysis::{
@@ -35,6 +36,9 @@ use super::spans::Spans;
 use crate::beyond;
 use crate::selection::Selection;
 use crate::values;
+
+/// Events of which one is checked whether the result is still wanted.
+const CHECK_EVERY: u32 = 4096;
 
 /// One promise of a schema.
 pub struct BudgetCheck {
@@ -180,6 +184,7 @@ impl Statistics {
         gaps: Gaps,
         asked: Asked,
     ) -> (Self, Vec<Damage>) {
+        selection.begin_pass();
         let source = &recording.source;
         let trace = recording.annotated();
         let kernel = || KernelEvents::new(&trace, asked.kernel, recording.successions());
@@ -202,13 +207,21 @@ impl Statistics {
         let begin = if first { events.time() } else { known.unwrap_or_default() };
         if is_whole && facts.has_columns(source) {
             drop(events);
-            return Self::by_columns(recording, &trace, facts, gaps, begin, asked);
+            return Self::by_columns(recording, (&*trace, selection), facts, gaps, begin, asked);
         }
         let mut statistics = Self::new(recording, facts, kernel(), gaps, chosen, begin, asked);
         let mut deriver = statistics.deriver(recording, chosen.end);
         let mut end = begin;
         let mut more = first;
+        let mut until_check = CHECK_EVERY;
         while more {
+            until_check -= 1;
+            if until_check == 0 {
+                until_check = CHECK_EVERY;
+                if selection.is_cancelled() {
+                    break;
+                }
+            }
             let event = events.event();
             end = end.max(event.time);
             statistics.event(&mut deriver, &event, selection.contains(&event));
@@ -323,7 +336,7 @@ impl Statistics {
     /// are no help where events are missing.
     fn by_columns(
         recording: &Recording,
-        trace: &Trace,
+        (trace, selection): (&Trace, &Selection<'_>),
         facts: Facts,
         gaps: Gaps,
         begin: Nanos,
@@ -344,16 +357,22 @@ impl Statistics {
             Self::new(recording, facts, kernel, gaps.clone(), Interval::default(), begin, asked)
         };
         let mut statistics = new(facts);
-        if let Some(inside) = statistics.visit(recording, trace, edges) {
+        if let Some(inside) = statistics.visit(recording, (trace, selection), edges) {
             return (statistics, inside);
         }
         let mut statistics = new(Facts::new(trace, &recording.streams));
-        let inside = statistics.visit(recording, trace, Edges::Each).unwrap_or_default();
+        let inside =
+            statistics.visit(recording, (trace, selection), Edges::Each).unwrap_or_default();
         (statistics, inside)
     }
 
     /// `None` if that does not work with runs.
-    fn visit(&mut self, recording: &Recording, trace: &Trace, edges: Edges) -> Option<Vec<Damage>> {
+    fn visit(
+        &mut self,
+        recording: &Recording,
+        (trace, selection): (&Trace, &Selection<'_>),
+        edges: Edges,
+    ) -> Option<Vec<Damage>> {
         let (begin, asked) = (self.begin, self.asked);
         let rates = std::mem::replace(&mut self.rates, Rates::new(trace, begin));
         let rates = Mutex::new(rates);
@@ -363,8 +382,13 @@ impl Statistics {
                 let stream_class = batch.stream_class();
                 batch.counts(&mut |class, count| rates.count_own(stream_class, class, count));
             }
+            let go_on = match selection.is_cancelled() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            };
             if let Some(times) = batch.times_in_order() {
-                return rates.count_all(times);
+                rates.count_all(times);
+                return go_on;
             }
             for class in (0..batch.class_count()).map(|index| batch.class(index)) {
                 match asked.events {
@@ -378,6 +402,7 @@ impl Statistics {
                     false => rates.count_all(&[event.time]),
                 }
             }
+            go_on
         };
         let mut facts = std::mem::take(&mut self.facts);
         self.facts = facts;

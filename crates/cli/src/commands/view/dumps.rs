@@ -19,6 +19,7 @@ use rustix::net::sockopt;
 use serde_json::json;
 
 use super::ViewArgs;
+use super::sections::StatsSections;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 
@@ -261,6 +262,7 @@ impl Dumped {
         }
         let begun = Instant::now();
         let opening = Opening::new(std::slice::from_ref(&self.path), &self.options);
+        let opening = opening.map(|of| of.with_sections(Some(Arc::new(StatsSections))));
         let session = opening.map_err(|error| error.to_string()).and_then(|opening| {
             opening.in_memory().index(&mut |_, _| {}).map_err(|error| error.to_string())
         });

@@ -11,10 +11,12 @@ use lateralis_recorder::linux::{is_being_written, is_locked};
 use lateralis_store::{Recording, Tail};
 use lateralis_traces::OpenOptions;
 use lateralis_units::Nanos;
-use lateralis_view::{Host, ImageSource, Live, LiveOptions, Opening};
+use lateralis_view::sections::Sections;
+use lateralis_view::{Control, Host, ImageSource, Live, LiveOptions, Opening};
 use serde_json::json;
 
 use super::control::Recorders;
+use super::sections::StatsSections;
 use super::{ViewArgs, index};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -74,17 +76,16 @@ impl Following {
         let memory_bytes = usize::try_from(args.window).unwrap_or(usize::MAX);
         let is_let_go = copy.is_some();
         let options = LiveOptions { memory_bytes, is_here, is_let_go, turn_events: None };
-        let live = Live::new(&path, options, Arc::clone(host)).with_images(args.images()?);
         // A user who may record on this machine may also control it from here. Listening on another address
         // would require trust in remote users.
-        let live = match is_here && args.listen.is_loopback() {
-            true => {
-                let named = copy.is_none().then(|| path.clone());
-                let named = named.unwrap_or_else(|| PathBuf::from("live"));
-                live.controlled(Box::new(Recorders { path: named }))
-            }
-            false => live,
-        };
+        let control = (is_here && args.listen.is_loopback()).then(|| {
+            let named = copy.is_none().then(|| path.clone());
+            let path = named.unwrap_or_else(|| PathBuf::from("live"));
+            Box::new(Recorders { path }) as Box<dyn Control>
+        });
+        let asked = (control, Some(Arc::new(StatsSections) as Arc<dyn Sections>));
+        let live = Live::asking(&path, options, Arc::clone(host), asked);
+        let live = live.with_images(args.images()?);
         let shown = Shown {
             live,
             let_go: is_let_go.then(|| LetGo::new(&path)),
@@ -136,7 +137,8 @@ impl Following {
             &OpenOptions::default(),
             Some(self.images.clone()),
         );
-        let session = opening.ok().and_then(|of| index(of, &self.host, self.is_quiet).ok());
+        let opening = opening.ok().map(|of| of.with_sections(Some(Arc::new(StatsSections))));
+        let session = opening.and_then(|of| index(of, &self.host, self.is_quiet).ok());
         if let Some(session) = session {
             self.host.show(Arc::new(session));
             self.host.say(json!({ "event": "replaced" }));

@@ -138,6 +138,7 @@ fn derive<S: DerivedSink<Event = ()>>(
                 let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *last = (*last).max(Some(latest));
             }
+            std::ops::ControlFlow::Continue(())
         };
         let deriving = &mut Deriving { deriver: &mut deriver, sink };
         // Only runs can be disordered.
