@@ -34,7 +34,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/lanes/", 100),
     ("crates/perfdata/", 70),
     ("crates/recorder/", 450),
-    ("crates/semantics/", 180),
     ("crates/simulator/", 50),
     ("crates/sql/", 90),
     ("crates/store/", 190),
