@@ -27,7 +27,6 @@ const WORDS: [&str; 15] = [
 const ALLOWED: &[(&str, usize)] = &[
     ("aquarium/", 1),
     ("bench/", 8),
-    ("crates/analysis/", 190),
     ("crates/cli/", 360),
     ("crates/etrace/", 4),
     ("crates/intelpt/", 70),
