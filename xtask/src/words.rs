@@ -29,7 +29,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("bench/", 8),
     ("crates/cli/", 360),
     ("crates/etrace/", 4),
-    ("crates/intelpt/", 70),
     ("crates/lanes/", 100),
     ("crates/perfdata/", 70),
     ("crates/recorder/", 450),
