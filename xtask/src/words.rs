@@ -30,7 +30,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/cli/", 360),
     ("crates/etrace/", 4),
     ("crates/lanes/", 100),
-    ("crates/perfdata/", 70),
     ("crates/recorder/", 450),
     ("crates/simulator/", 50),
     ("crates/sql/", 90),
