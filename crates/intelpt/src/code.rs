@@ -380,8 +380,7 @@ fn kind(instruction: &Instruction) -> Ends {
         FlowControl::IndirectCall if instruction.is_call_far_indirect() => Ends::Far,
         FlowControl::IndirectCall => Ends::IndirectCall,
         FlowControl::Return if instruction.mnemonic() == Mnemonic::Ret => Ends::Return,
-        // Microcode routines and calls of a hypervisor continue at the next instruction as far as this
-        // flow is concerned.
+        // A hypercall continues at the next instruction as far as this flow is concerned.
         FlowControl::Call if matches!(instruction.code(), Opcode::Vmcall | Opcode::Vmmcall) => {
             Ends::Through
         }

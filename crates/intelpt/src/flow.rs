@@ -768,7 +768,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Like `executed`, for a path that ends in a return to an open call.
+    /// Follows a path that ends in a return to an open call.
     #[inline(always)]
     fn follow_return(&mut self, row: u32, marked: u8, step: Step) -> Option<(u32, u8, u32)> {
         let calls = &mut self.calls;
