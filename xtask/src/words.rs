@@ -33,7 +33,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/recorder/", 450),
     ("crates/simulator/", 50),
     ("crates/sql/", 90),
-    ("crates/store/", 190),
     ("crates/traces/", 40),
     ("crates/view/", 250),
     ("docs/reference/", 26),
