@@ -29,7 +29,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("bench/", 8),
     ("crates/cli/", 360),
     ("crates/etrace/", 4),
-    ("crates/lanes/", 100),
     ("crates/recorder/", 450),
     ("crates/simulator/", 50),
     ("crates/sql/", 90),
