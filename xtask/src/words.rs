@@ -31,7 +31,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/etrace/", 4),
     ("crates/recorder/", 450),
     ("crates/simulator/", 50),
-    ("crates/sql/", 90),
     ("crates/traces/", 40),
     ("crates/view/", 250),
     ("docs/reference/", 26),
