@@ -30,7 +30,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/cli/", 360),
     ("crates/etrace/", 4),
     ("crates/recorder/", 450),
-    ("crates/simulator/", 50),
     ("crates/traces/", 40),
     ("crates/view/", 250),
     ("docs/reference/", 26),
