@@ -115,7 +115,7 @@ impl Sink for Addresses<'_> {
 fn decoded(report: &Report) -> Vec<(u32, Vec<u64>)> {
     let bytes = fs::read(&report.data).expect("a recording");
     let mut files = Vec::new();
-    let mut at = 0x178; // behind the header
+    let mut at = 0x178; // after the header
     while let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
         let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
