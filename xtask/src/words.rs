@@ -30,6 +30,7 @@ const ALLOWED: &[(&str, usize)] = &[
     ("crates/cli/", 360),
     ("crates/recorder/", 450),
     ("crates/view/", 250),
+    ("docs/reference/", 18),
     ("examples/", 2),
     ("tests/", 2),
     ("tracer/c/", 130),
