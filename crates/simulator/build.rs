@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Builds what `lat` carries for the simulator: the plugin that QEMU loads, and the first process of the
-//! simulated machine.
+//! Builds the parts of the simulator contained in `lat`: the plugin for QEMU, and the first process of
+//! the simulated machine.
 
 use std::env;
 use std::fs;
@@ -11,7 +11,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let folder = manifest.join("c");
     println!("cargo::rerun-if-changed={}", folder.display());
-    // QEMU resolves what the plugin calls, when it loads it.
+    // QEMU resolves the functions called by the plugin when it loads it.
     let plugin =
         ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-s", "-Wl,-z,noseparate-code"];
     compile(&folder.join("plugin.c"), "2", &plugin, &out.join("plugin.so"));
@@ -33,12 +33,12 @@ fn main() {
         ];
         compile(&folder.join("init.c"), "s", &flags, &init);
     } else if let Err(error) = fs::write(&init, []) {
-        // The simulated machine is one of x86-64: elsewhere nothing can be built for it.
+        // The simulated machine is x86-64: on other hosts nothing can be built for it.
         panic!("cannot write {}: {error}", init.display());
     }
 }
 
-/// One call of the C compiler that compiles and links.
+/// Compiles and links with one call of the C compiler.
 fn compile(source: &Path, level: &str, flags: &[&str], to: &Path) {
     let mut build = cc::Build::new();
     build.opt_level_str(level).debug(false).warnings(false);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Percentiles of durations some of which are known from below only: spans that have not ended.
+//! Percentiles of durations some of which are only known from below: spans that have not ended.
 
 use crate::{Distribution, Histogram};
 
-/// Percentiles of durations of which some are known from below only.
+/// Bounds of the percentiles of durations some of which are only known from below.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Censored {
-    /// If those that are open end at once: no percentile is less.
+    /// If all open ones ended now: lower bounds of the percentiles.
     pub least: Distribution,
-    /// If they last for ever: no percentile is more; `u64::MAX` where nothing bounds it.
+    /// If open ones never ended: upper bounds of the percentiles; `u64::MAX` if unbounded.
     pub most: Distribution,
 }
 
 impl Censored {
-    /// `ended` are those that are known; of `open_count` more it is known how long some were seen, `open`:
-    /// each lasts at least so long, and the others any time.
+    /// From the known durations `ended`, the lower bounds `open`, and the total number of open ones,
+    /// `open_count`: those that are not in `open` may have any duration.
     ///
-    /// `None` of nothing. Cost: that of [`Distribution::of`], twice.
+    /// `None` if there are no durations. Cost: that of [`Distribution::of`], twice.
     #[must_use]
     pub fn of(ended: &[&[u64]], open: &[u64], open_count: u64) -> Option<Self> {
         let count = usize::try_from(open_count).unwrap_or(usize::MAX).max(open.len());
@@ -27,7 +27,7 @@ impl Censored {
         Some(Self { least: with(&at_once)?, most: with(&never)? })
     }
 
-    /// The same of more than are kept one by one: by the buckets of their histogram.
+    /// Like [`Censored::of`], for durations that are only available as a histogram.
     #[must_use]
     pub fn of_histogram(ended: &Histogram, open: &[u64], open_count: u64) -> Option<Self> {
         let of = |with: &mut dyn FnMut(&mut Histogram), is_least: bool| {
@@ -74,7 +74,7 @@ mod tests {
             };
             let mut all: Vec<u64> = ended.iter().copied().chain(seen.iter().map(last)).collect();
             let truth = Distribution::of(&[&all]).unwrap();
-            // As near as it can be: they can end at once, or never.
+            // The nearest cases: the open ones end at once, or never.
             all.truncate(ended.len());
             all.extend(seen.iter().map(|of| if of.2 { of.0 } else { 0 }));
             prop_assert_eq!(of.least, Distribution::of(&[&all]).unwrap());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which pairs would be the same if the missing events were put back.
+//! Decides which pairs would stay the same if the missing events were put back.
 //!
-//! Losses of every stream count: any of them can have carried the other half of a pair.
+//! Losses of every stream count: any of them may contain the other half of a pair.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,56 +10,56 @@ use lateralis_units::Nanos;
 
 use crate::{Gaps, Message, Span};
 
-/// Keys whose doubts are remembered one by one; those of more are one doubt of their kind.
+/// Keys whose doubts are remembered individually; further ones make all spans of their kind doubtful.
 const KEYS_MAX: usize = 1 << 16;
 
-/// Tells certain spans from others, as a [`crate::Pairer`] finds them.
+/// Separates certain spans from uncertain ones, as a [`crate::Pairer`] produces them.
 ///
-/// A span is certain if nothing is missing in it, if it ended on the thread that began it (else
-/// a beginning of the own thread may be missing, however long ago), and if no end that is in
-/// doubt itself came in between with the same key: that may have ended this one.
+/// A span is certain if no event is missing inside it; if it ended on the thread that began it (otherwise
+/// a begin on its own thread may be missing, however long ago); and if no doubtful end with the same key
+/// came in between, as that may have ended this span.
 ///
-/// Cost: a search in the gaps and a look-up; nothing where no events are missing. Memory: by
-/// keys in doubt, 65 536 of them.
+/// Cost: a search in the gaps and a lookup; none if no events are missing. Memory: proportional to
+/// doubtful keys, at most 65 536.
 #[derive(Debug, Clone, Default)]
 pub struct SpanCertainty {
     gaps: Gaps,
     begin: Nanos,
-    /// When each key was doubted last.
+    /// Time of the last doubt about each key.
     doubted: HashMap<(u32, u64), Nanos, RandomState>,
-    /// The same of all spans of a kind.
+    /// Time of the last doubt about all spans of a kind.
     doubted_kinds: HashMap<u32, Nanos, RandomState>,
-    /// The same of any kind.
+    /// Time of the last doubt about any kind.
     doubted_any: Option<Nanos>,
-    /// Kinds of which nothing is certain: the recorder left out some of their events, or nobody knows their
-    /// threads.
+    /// Kinds without certain spans: the recorder dropped some of their events, or their threads are
+    /// unknown.
     uncertain: HashSet<u32, RandomState>,
 }
 
 impl SpanCertainty {
-    /// Of events from `begin` on, with these stretches of missing ones.
+    /// For events from `begin` on, with these gaps.
     #[must_use]
     pub fn new(begin: Nanos, gaps: Gaps) -> Self {
         Self { gaps, begin, ..Self::default() }
     }
 
-    /// More is known by now of where events are missing: what was asked before is not asked again.
+    /// Replaces the known gaps; earlier results are not revised.
     pub fn set_gaps(&mut self, gaps: Gaps) {
         self.gaps = gaps;
     }
 
-    /// Where events are missing.
+    /// Intervals in which events are missing.
     #[must_use]
     pub fn gaps(&self) -> &Gaps {
         &self.gaps
     }
 
-    /// Nothing of a kind is certain, whatever is missing.
+    /// Marks all spans of a kind as uncertain, whatever is missing.
     pub fn set_uncertain(&mut self, kind: u32) {
         self.uncertain.insert(kind);
     }
 
-    /// Whether a span is certain; asked once of each span of a kind, in the order of their ends.
+    /// Whether a span is certain; call once per span of a kind, in the order of their ends.
     #[inline]
     pub fn is_certain(&mut self, kind: u32, span: &Span) -> bool {
         (self.gaps.is_empty() || self.is_certain_among_gaps(kind, span))
@@ -73,7 +73,7 @@ impl SpanCertainty {
             false => self.gaps.since(self.begin.min(end), end),
         };
         let key = span.begin.key.map(|key| (kind, key));
-        // Without a key only its own thread ends a span.
+        // Without a key, only its own thread ends a span.
         let of_key = key.and_then(|key| self.doubted.get(&key));
         let doubts = of_key.into_iter().chain(self.doubted_kinds.get(&kind));
         let is_certain = is_whole && doubts.max().is_none_or(|doubted| *doubted < begin);
@@ -92,23 +92,23 @@ impl SpanCertainty {
         is_certain
     }
 
-    /// An event of a kind is left out, because nobody knows its thread: it may have begun or
-    /// ended something inside of all that are open.
+    /// Notes an event of a kind that is left out because its thread is unknown: it may have begun or
+    /// ended a span inside of any open one.
     pub fn doubt(&mut self, kind: u32, time: Nanos) {
         self.doubted_kinds.insert(kind, time);
         self.doubt_own(time);
     }
 
-    /// One whose thread nobody knows begins: it may be inside of any that are open.
+    /// Notes the begin of a span whose thread is unknown: it may be inside of any open span.
     pub fn doubt_own(&mut self, time: Nanos) {
         self.doubted_any = self.doubted_any.max(Some(time));
     }
 
-    /// Whether the time is certain in which a span was the innermost of its thread: nothing is
-    /// missing in it, and no end in doubt came that may have been of one inside of it.
+    /// Whether the self time of a span is certain: no event is missing in it, and no doubtful end came
+    /// that may belong to a span inside it.
     #[must_use]
     pub fn is_own_certain(&self, begin: Nanos, end: Nanos) -> bool {
-        // They can have been inside of any.
+        // Uncertain spans may have been inside of any span.
         self.uncertain.is_empty()
             && (self.gaps.is_empty()
                 || (self.doubted_any.is_none_or(|doubted| doubted < begin)
@@ -116,21 +116,21 @@ impl SpanCertainty {
     }
 }
 
-/// How sure it is that two ends are of one message.
+/// Confidence that two ends belong to one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joined {
-    /// They are.
+    /// They do.
     Certain,
-    /// They are, unless a message with the same key was on its way at the same time and its
-    /// departure or arrival is missing.
+    /// They do, unless a message with the same key was in flight at the same time and its send or receive
+    /// is missing.
     Likely,
-    /// Events are missing between them; or the order alone joins them, and somewhere before one
-    /// is missing, so that each departure may belong to another arrival.
+    /// Events are missing between them. Or they are matched by order alone and an earlier event is
+    /// missing, so that each send may belong to another receive.
     Doubtful,
 }
 
 impl Joined {
-    /// Of a message among those from `begin` on.
+    /// For a message among those from `begin` on.
     ///
     /// Cost: two searches in the gaps.
     #[must_use]
@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn an_end_that_took_anothers_beginning_puts_the_next_in_doubt() {
-        // Thread 2 began at 1, which is missing; its end at 12 takes 11, and 13 is left with 10.
+        // Thread 2 began at 1, which is missing; its end at 12 takes the begin at 11, and 13 gets the one
+        // at 10.
         let edges = [
             edge(10, Side::Begin, 1),
             edge(11, Side::Begin, 1),
@@ -186,10 +187,10 @@ mod tests {
         assert_eq!(certain, [false, false, true]);
     }
 
-    /// A loss that ends where the time begins: its last event is of that time.
+    /// A loss that ends at the start of the range, at the time of its last event.
     #[test]
     fn what_is_lost_where_the_time_begins_may_have_begun_a_span_of_the_thread_that_ends_one() {
-        // Thread 2 began at 5, which is missing; its end at 8 takes 6.
+        // Thread 2 began at 5, which is missing; its end at 8 takes the begin at 6.
         let span = Span { begin: edge(6, Side::Begin, 1), end: edge(8, Side::End, 2) };
         for (lost, is_certain) in [((3, 5), false), ((3, 4), true), ((8, 9), true)] {
             let mut sure = SpanCertainty::new(Nanos(5), gaps(&[lost]));
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(Joined::of(&message(None, 20, 21), &gaps, Nanos(15)), Joined::Certain);
     }
 
-    /// Times from 1 on, without those that are lost.
+    /// Whether a time is in a lost interval.
     fn is_lost(stretches: &[(i64, i64)], time: i64) -> bool {
         stretches.iter().any(|&(begin, end)| begin <= time && time <= end)
     }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where switches contradict each other, although no loss explains it: what processors and threads did
-//! there is unknown, and this is why.
+//! Contradictions between switches that no loss explains: the reason why the state of CPUs and threads is
+//! unknown there.
 
 use lateralis_units::Nanos;
 
 use crate::occupancy::Occupant;
 
-/// What two events say that cannot both be.
+/// Two events that cannot both be true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContradictionKind {
-    /// One thread came to the processor, and another left it.
+    /// One thread came to the CPU, and a different one left it.
     OtherThreadLeft {
-        /// The one that came.
+        /// The occupant that came.
         came: Occupant,
-        /// The one that left.
+        /// The occupant that left.
         left: Occupant,
     },
-    /// A thread came to the processor, and then was on another or did not run, before it left.
+    /// A thread came to the CPU, but was then on another CPU, or did not run, before it left.
     RunsElsewhere {
         /// Its number.
         thread: u32,
@@ -26,12 +26,12 @@ pub enum ContradictionKind {
 /// A contradiction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The processor whose switches it is about.
+    /// The CPU with the contradictory switches.
     pub cpu: u32,
-    /// Since when.
+    /// Begin of the affected interval.
     pub begin: Nanos,
-    /// Until when.
+    /// End of the affected interval.
     pub end: Nanos,
-    /// What it is.
+    /// Kind of contradiction.
     pub kind: ContradictionKind,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each thread did of each kind of span.
+//! Sums of durations by thread and kind of span.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use foldhash::fast::RandomState;
 
 use crate::OfThread;
 
-/// Threads and kinds below these numbers have a place of their own: 96 MiB if all are there.
+/// Threads and kinds below these numbers are stored in a dense table: at most 96 MiB.
 const THREADS: usize = 1 << 14;
 const KINDS: usize = 128;
-/// Durations of a thread that are added up at once. What thousands of threads have done of many
-/// kinds is in no cache when a thread's turn comes, but the end of a list is one line.
+/// Durations of a thread that are added in one batch. The sums of thousands of threads and many kinds do
+/// not fit a cache, but appending to a list touches one cache line.
 const LOG: usize = 128;
 
 /// Durations by thread and kind, both small numbers ([`crate::Numbering`]).
 ///
-/// Cost: constant. Memory: by threads and kinds up to some, else by the pairs that there are.
+/// Cost: constant. Memory: proportional to threads and kinds up to a limit, then to the pairs that occur.
 #[derive(Debug, Default)]
 pub struct Credits {
     near: Vec<Near>,
@@ -25,7 +25,7 @@ pub struct Credits {
 
 #[derive(Debug, Default)]
 struct Near {
-    /// Kinds and nanoseconds that are not yet added up.
+    /// Kinds and nanoseconds that are not yet added.
     log: Vec<(u32, u64)>,
     kinds: Vec<OfThread>,
 }
@@ -60,7 +60,7 @@ impl OfThread {
 }
 
 impl Credits {
-    /// A thread has had one more.
+    /// Adds a duration of a thread.
     #[inline]
     pub fn add(&mut self, thread: u32, kind: u32, nanos: u64) {
         match self.near.get_mut(thread as usize) {
@@ -80,7 +80,7 @@ impl Credits {
         }
     }
 
-    /// All that there are as (thread, kind, what), in the order of threads, then of kinds.
+    /// Takes all sums as (thread, kind, sum), by thread, then by kind.
     pub fn take(&mut self) -> Vec<(u32, u32, OfThread)> {
         let (near, far) = (std::mem::take(&mut self.near), std::mem::take(&mut self.far));
         let rows = (0..).zip(near).flat_map(|(thread, mut near)| {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long things took.
+//! Distributions of durations.
 
 use crate::Histogram;
 
-/// Durations in nanoseconds, kept one by one, so that all percentiles are exact; above a
-/// limit only counted by size.
+/// Durations in nanoseconds, kept individually, so that all percentiles are exact; above a limit only
+/// counted by size.
 ///
 /// Cost: eight bytes each up to the limit, then none.
 #[derive(Debug, Clone)]
@@ -15,13 +15,13 @@ pub struct Durations {
     beyond: Option<Box<Beyond>>,
 }
 
-/// What is kept where there are too many to keep each.
+/// State once there are too many to keep each.
 #[derive(Debug, Clone)]
 struct Beyond {
     histogram: Histogram,
     min: u64,
     max: u64,
-    /// Running mean and sum of squared distances from it (Welford).
+    /// Running mean and sum of squared deviations (Welford).
     mean: f64,
     squares: f64,
 }
@@ -34,13 +34,13 @@ impl Default for Durations {
 
 /// Summary of durations, all in nanoseconds.
 ///
-/// A percentile is a duration that really occurred: the smallest one that at
-/// least so many percent do not exceed (nearest rank). Where there were too many to keep
-/// ([`Distribution::is_rough`]), it is the lower edge of the bucket that this one is in:
-/// never too large, and too small by less than [`Histogram::ERROR`].
+/// A percentile is a duration that occurred: the smallest one that at least that percentage of all
+/// durations do not exceed (nearest rank). If there were too many to keep ([`Distribution::is_rough`]),
+/// it is the lower edge of the bucket of that duration: never too large, and too small by less than
+/// [`Histogram::ERROR`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Distribution {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
     /// Shortest.
     pub min: u64,
@@ -58,20 +58,20 @@ pub struct Distribution {
     pub p999: u64,
     /// Longest.
     pub max: u64,
-    /// All together, saturating.
+    /// Sum, saturating.
     pub total: u64,
     /// Whether the percentiles come from a histogram.
     pub is_rough: bool,
 }
 
 impl Durations {
-    /// Keeps so many one by one.
+    /// Keeps at most this many durations individually.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { nanos: Vec::new(), sum: 0, limit, beyond: None }
     }
 
-    /// Adds one.
+    /// Adds a duration.
     pub fn push(&mut self, nanos: u64) {
         self.sum += u128::from(nanos);
         if let Some(beyond) = &mut self.beyond {
@@ -94,28 +94,28 @@ impl Durations {
         self.nanos.push(nanos);
     }
 
-    /// How many there are.
+    /// Number of durations.
     #[must_use]
     pub fn len(&self) -> usize {
         let beyond = self.beyond.as_ref().map_or(0, |beyond| beyond.histogram.count());
         self.nanos.len() + beyond as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no durations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All together, saturating.
+    /// Sum, saturating.
     #[must_use]
     pub fn total(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// How many of which size.
+    /// Histogram of the durations.
     ///
-    /// Cost: a step for each that is kept.
+    /// Cost: a step for each kept duration.
     #[must_use]
     pub fn histogram(&self) -> Histogram {
         if let Some(beyond) = &self.beyond {
@@ -126,9 +126,9 @@ impl Durations {
         histogram
     }
 
-    /// The summary; `None` of nothing.
+    /// The summary; `None` if there are no durations.
     ///
-    /// Cost: some steps for each that is kept.
+    /// Cost: some steps for each kept duration.
     #[must_use]
     pub fn distribution(&self) -> Option<Distribution> {
         let Some(beyond) = &self.beyond else {
@@ -154,17 +154,17 @@ impl Durations {
 }
 
 impl Distribution {
-    /// Of durations in nanoseconds, in any order and in any number of pieces; `None` of
-    /// nothing.
+    /// Summary of durations in nanoseconds, in any order and in any number of slices; `None` if there are
+    /// none.
     ///
-    /// Cost: four steps for each. The buckets that the percentiles are in are found by a
-    /// histogram, and only what is in those is sorted. Memory: those buckets.
+    /// Cost: four steps each. A histogram gives the buckets of the percentiles, and only the values in
+    /// those are sorted. Memory: those buckets.
     #[must_use]
     pub fn of(pieces: &[&[u64]]) -> Option<Self> {
         Self::with_histogram(pieces).0
     }
 
-    /// The same with the histogram, which is needed on the way.
+    /// Like [`Distribution::of`], also returns the histogram, which is computed anyway.
     #[must_use]
     pub fn with_histogram(pieces: &[&[u64]]) -> (Option<Self>, Histogram) {
         let mut histogram = Histogram::default();
@@ -182,7 +182,7 @@ impl Distribution {
         let mean = mean(sum, count);
         let (whole, rest) = ((sum / u128::from(count)) as u64, (sum % u128::from(count)) as f64);
         let squares = squares_from(pieces, whole) as f64;
-        // From the whole part of the mean to the mean.
+        // Correction from the integer part of the mean to the mean.
         let squares = (squares - rest * rest / count as f64).max(0.0);
         let all = || pieces.iter().flat_map(|piece| piece.iter().copied());
         let mut summary = Self {
@@ -203,7 +203,7 @@ impl Distribution {
         }
         pick(&mut buckets, pieces);
         buckets.iter_mut().for_each(|(_, _, inside)| inside.sort_unstable());
-        // Buckets of ascending percentiles ascend.
+        // Buckets of ascending percentiles are ascending.
         for (per_mille, place) in summary.percentiles() {
             let rank = rank(count, per_mille);
             let (_, before, inside) =
@@ -213,7 +213,7 @@ impl Distribution {
         Some(summary)
     }
 
-    /// Per mille of each percentile, and its place.
+    /// Per mille of each percentile, and its field.
     pub(crate) fn percentiles(&mut self) -> [(u128, &mut u64); 4] {
         let Self { median, p90, p99, p999, .. } = self;
         [(500, median), (900, p90), (990, p99), (999, p999)]
@@ -231,24 +231,24 @@ impl Beyond {
     }
 }
 
-/// The arithmetic mean of `count` > 0 numbers, from their exact sum: the definition of every mean
-/// of durations. The division rounds once, so it is the nearest `f64` as long as the sum is below 2^53.
+/// Arithmetic mean of `count` > 0 numbers, from their exact sum: used for every mean of durations. The
+/// division rounds once, so the result is the nearest `f64` as long as the sum is below 2^53.
 #[must_use]
 pub fn mean(sum: u128, count: u64) -> f64 {
     sum as f64 / count as f64
 }
 
-/// The standard deviation of `count` numbers whose squared distances from their mean add up to this:
-/// the definition of every one that is said. What was recorded is a sample of what the program does, so
-/// the sum is divided by `count` - 1, as SQL's `stddev` and seL4's benchmarks do; 0 of a single number.
+/// Standard deviation of `count` numbers from the sum of their squared deviations: used for every
+/// standard deviation. A recording is a sample of what the program does, so the sum is divided by `count`
+/// - 1, as by SQL's `stddev` and seL4's benchmarks; 0 for a single number.
 #[must_use]
 pub fn stddev(squares: f64, count: u64) -> f64 {
     if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 }
 }
 
-/// The sum of some numbers. Cost: that of reading them.
+/// Sum of numbers. Cost: that of reading them.
 pub(crate) fn sum(numbers: &[u64]) -> u128 {
-    // Halves of so many numbers do not overflow, and processors add up several at a time.
+    // Sums of the 32-bit halves of a chunk do not overflow, and can be vectorised.
     const PIECE: usize = 1 << 16;
     numbers.chunks(PIECE).fold(0, |sum: u128, piece| {
         let low: u64 = piece.iter().map(|number| number & u64::from(u32::MAX)).sum();
@@ -257,22 +257,22 @@ pub(crate) fn sum(numbers: &[u64]) -> u128 {
     })
 }
 
-/// Squared distances from a number, added up, saturating: whole numbers, so that their order does not matter.
+/// Sum of squared distances from a number, saturating; integers, so that their order does not matter.
 fn squares_from(pieces: &[&[u64]], from: u64) -> u128 {
     let square = |number: &u64| u128::from(number.abs_diff(from)).pow(2);
     pieces.iter().copied().flatten().map(square).fold(0, u128::saturating_add)
 }
 
-/// Puts numbers into those buckets that they belong to; few belong to any.
+/// Puts numbers into the buckets to which they belong; few belong to any.
 fn pick(buckets: &mut [(crate::Bucket, u64, Vec<u64>)], pieces: &[&[u64]]) {
-    // As many as there may be; what is missing holds nothing.
+    // Always four ranges; unused ones are empty.
     let mut ranges = [(u64::MAX, 0); 4];
     for (range, (bucket, ..)) in ranges.iter_mut().zip(buckets.iter()) {
         *range = (bucket.low, bucket.high - bucket.low);
     }
     let is_in = |number: u64, (low, width): (u64, u64)| number.wrapping_sub(low) <= width;
     for &number in pieces.iter().copied().flatten() {
-        // All are asked, for a branch after each would be guessed wrong.
+        // All ranges are tested, as a branch after each would be mispredicted.
         if ranges.iter().fold(false, |found, &range| found | is_in(number, range)) {
             let inside = |(bucket, ..): &&mut (crate::Bucket, u64, Vec<u64>)| {
                 bucket.low <= number && number <= bucket.high
@@ -317,7 +317,7 @@ mod tests {
     fn percentiles_are_nearest_ranks() {
         let d = of((1..=1000).rev()).unwrap();
         assert_eq!((d.median, d.p90, d.p99, d.p999, d.max), (500, 900, 990, 999, 1000));
-        // n (n² - 1) / 12 is the sum of squares.
+        // n (n² - 1) / 12 is the sum of squared deviations.
         let squares = 1000.0 * (1e6 - 1.0) / 12.0;
         assert_eq!(d.stddev, f64::sqrt(squares / 999.0));
         let d = of([10, 20]).unwrap();
@@ -349,7 +349,7 @@ mod tests {
             assert_eq!(durations.distribution().unwrap().mean, 32.0 / 3.0, "limit {limit}");
         }
         assert_eq!(Distribution::of(&[&nanos[..1], &nanos[1..]]).unwrap().mean, 32.0 / 3.0);
-        // Not of sums that saturate.
+        // Not computed from saturated sums.
         assert_eq!(of([u64::MAX, u64::MAX, 0]).unwrap().mean, u64::MAX as f64 * 2.0 / 3.0);
     }
 

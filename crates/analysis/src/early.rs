@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages that arrive before they leave: by two clocks that are not exactly alike, or by the
-//! order of two streams in which both ends have one time.
+//! Messages whose receive is ordered before the send, because two clocks differ slightly, or because both
+//! ends have the same time and the receiver's stream comes first.
 //!
 //! ```text
 //! first clock        (send 7)
-//! second clock   [recv 7]          a little slow, and known to be off by as much
+//! second clock   [recv 7]          a little slow, within its known error
 //! order           recv 7, send 7   one message all the same
 //! ```
 
@@ -16,62 +16,61 @@ use lateralis_units::Nanos;
 
 use crate::End;
 
-/// Arrivals that wait; beyond, the first is given up.
+/// Receives that wait; if there are more, the oldest is given up.
 const WAITING_MAX: usize = 1 << 16;
-/// How many arrivals of one key a departure looks at.
+/// Number of receives of one key that a send examines.
 const SEARCH_MAX: usize = 1024;
 
-/// An arrival that no departure was seen of.
+/// A receive whose send has not been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival<E = ()> {
     /// Number of its channel.
     pub channel: u32,
-    /// What tells the message from others; `None`: their order.
+    /// Key among messages of the channel; `None`: matched by order.
     pub key: Option<u64>,
-    /// When and where.
+    /// Time and place.
     pub end: End<E>,
 }
 
-/// Arrivals whose departures may come yet. Without a key only those of the time of the departure: where the
-/// order alone tells messages apart, one that is further ahead is not to be known from one whose departure is
-/// missing.
+/// Receives whose send may still come. Without a key, only those at the time of the send: if messages are
+/// matched by order alone, an earlier one cannot be distinguished from one whose send is missing.
 ///
-/// Memory: by arrivals within the error of the clocks, 65 536 of them.
+/// Memory: proportional to receives within the error of the clocks, at most 65 536.
 #[derive(Debug)]
 pub struct Early<E = ()> {
-    /// The most that two clocks are known to be off by.
+    /// Largest known error between two clocks.
     reach_ns: u64,
-    /// In the order in which they came; `None` where the departure has come.
+    /// In order of arrival; `None` if the send has come.
     waiting: VecDeque<Option<Arrival<E>>>,
-    /// How many have gone from the front of them.
+    /// Number of items removed from the front.
     gone: u64,
-    /// Their numbers, by channel and key.
+    /// Numbers of the waiting receives, by channel and key.
     of_key: HashMap<(u32, Option<u64>), VecDeque<u64>, RandomState>,
-    /// The last one that was given up because there was no room, while its departure could come.
+    /// The last receive that was given up for lack of room although its send could still come.
     dropped: Option<(Nanos, StreamIndex)>,
 }
 
 impl<E: Copy> Early<E> {
-    /// Of clocks that are known to be off by this at most, any two of them; 0 of one clock.
+    /// For clocks with at most this known error between any two of them; 0 for one clock.
     #[must_use]
     pub fn new(reach_ns: u64) -> Self {
         let (waiting, of_key) = (VecDeque::new(), HashMap::default());
         Self { reach_ns, waiting, gone: 0, of_key, dropped: None }
     }
 
-    /// One arrives that has not left. In the order of time. Cost: a look-up.
+    /// Adds a receive without a preceding send. Call in time order. Cost: a lookup.
     pub fn arrive(&mut self, arrival: Arrival<E>) {
         let number = self.gone + self.waiting.len() as u64;
         self.of_key.entry((arrival.channel, arrival.key)).or_default().push_back(number);
         self.waiting.push_back(Some(arrival));
     }
 
-    /// One leaves: the first arrival that can be its own, if there is any. `apart` tells how far
-    /// times of two streams may be off; `None`: that is not known, and then only ends of one time are
-    /// joined, as they are where the other stream comes first. Of one stream the order is certain.
+    /// Matches a send: returns the first receive that can belong to it, if there is any. `apart` returns
+    /// the error between the times of two streams. If it is `None`, the error is unknown, and only ends
+    /// of equal time are joined, as if the other stream came first. Within a stream the order is certain.
     ///
-    /// Cost: nothing where none waits; else a look-up and a step for each of the same key, 1024
-    /// at most.
+    /// Cost: none if no receive waits; otherwise a lookup and a step for each of the same key, at most
+    /// 1024.
     pub fn take(
         &mut self,
         channel: u32,
@@ -105,7 +104,7 @@ impl<E: Copy> Early<E> {
         arrival.map(|arrival| arrival.end)
     }
 
-    /// Whether an arrival for which there was no room may belong to this departure.
+    /// Whether a receive that was given up for lack of room may belong to this send.
     #[must_use]
     pub fn has_dropped(&self, sent: &End<E>) -> bool {
         self.dropped.is_some_and(|(time, stream)| {
@@ -114,8 +113,8 @@ impl<E: Copy> Early<E> {
         })
     }
 
-    /// The next arrival that no departure from `now` on can belong to, in the order in which they
-    /// came; of all that are left if `now` is `None`. To be asked until there is none.
+    /// Removes the next receive that no send from `now` on can belong to, in order of arrival; if `now`
+    /// is `None`, any remaining one. Call until there is none.
     pub fn give_up(&mut self, now: Option<Nanos>) -> Option<Arrival<E>> {
         loop {
             let first = self.waiting.front()?;
@@ -158,7 +157,7 @@ mod tests {
         Arrival { channel, key, end }
     }
 
-    /// Streams 0 and 1 have one clock, stream 2 another.
+    /// Streams 0 and 1 share a clock, stream 2 has another.
     fn apart(error: Option<u64>) -> impl Fn(StreamIndex, StreamIndex) -> Option<u64> {
         move |a, b| if (a.0 < 2) == (b.0 < 2) { Some(0) } else { error }
     }
@@ -198,7 +197,7 @@ mod tests {
     }
 
     proptest! {
-        // As whoever looks at every arrival each time.
+        // Compared with a search of all receives each time.
         #[test]
         fn taken_are_those_that_a_search_finds(
             steps in prop::collection::vec((0u8..2, 0i64..4, 0u32..3, prop::option::of(0u64..3)), 0..150),
@@ -239,7 +238,7 @@ mod tests {
             prop_assert!(early.of_key.is_empty());
         }
 
-        // However a second clock is off, within what is known of it, all messages are whole.
+        // Whatever the error of a second clock, within its known bound, all messages are complete.
         #[test]
         fn messages_with_keys_of_their_own_are_found_within_the_error(
             sent in prop::collection::vec((0i64..50, 0i64..30, any::<bool>()), 1..60),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ends of spans that come before their beginnings, because both have one time and the stream of the end
-//! comes first.
+//! Span ends that are ordered before their begins, because both have the same time and the stream of the
+//! end comes first.
 //!
 //! ```text
 //! stream 0    end 7
-//! stream 1    begin 7      a span of no length, not an orphan and an unfinished one
+//! stream 1    begin 7      a span of length 0, not an orphan and an unfinished one
 //! ```
 
 use std::collections::{HashMap, VecDeque};
@@ -15,12 +15,12 @@ use lateralis_units::Nanos;
 
 use crate::{Edge, NOBODY, SpanSink};
 
-/// Ends that wait at most.
+/// Largest number of waiting ends.
 const WAITING_MAX: usize = 1 << 16;
-/// Ends of one kind and key that a beginning looks at.
+/// Number of ends of one kind and key that a begin examines.
 const SEARCH_MAX: usize = 1024;
 
-/// An end to which no beginning was seen.
+/// An end whose begin has not been seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EarlyEnd<T> {
     pub kind: u32,
@@ -34,18 +34,18 @@ pub(crate) struct EarlyEnd<T> {
 /// Kind and key; without a key, kind and thread.
 type Place = (u32, Option<u64>, u32);
 
-/// Ends of one time that wait for their beginnings.
+/// Ends of one time that wait for their begins.
 ///
-/// Cost: a look-up for each. Memory: by those that wait, 65 536 of them.
+/// Cost: a lookup each. Memory: proportional to the waiting ends, at most 65 536.
 #[derive(Debug)]
 pub(crate) struct EarlyEnds<T> {
-    /// In the order in which they came; `None` where the beginning has come.
+    /// In order of arrival; `None` if the begin has come.
     waiting: Vec<Option<EarlyEnd<T>>>,
     of_place: HashMap<Place, VecDeque<u32>, RandomState>,
-    /// Their time.
+    /// Their common time.
     time: Nanos,
-    /// Stream of the first end of that time for which there was no room, and whether there was none for ends
-    /// of other streams either.
+    /// Stream of the first end of that time that was dropped for lack of room, and whether ends of other
+    /// streams were dropped as well.
     dropped: Option<(u32, bool)>,
 }
 
@@ -70,7 +70,7 @@ impl<T: Copy> EarlyEnds<T> {
         self.waiting.is_empty()
     }
 
-    /// An end to which nothing began before. All that wait are of its time.
+    /// Adds an end without a preceding begin. All waiting ends have its time.
     pub(crate) fn wait(&mut self, end: EarlyEnd<T>, sink: &mut impl SpanSink<T>) {
         if self.waiting.len() >= WAITING_MAX {
             let (first, are_several) = self.dropped.unwrap_or((end.stream, false));
@@ -83,13 +83,13 @@ impl<T: Copy> EarlyEnds<T> {
         self.waiting.push(Some(end));
     }
 
-    /// Whether an end for which there was no room may belong to a beginning in this stream.
+    /// Whether an end that was dropped for lack of room may belong to a begin in this stream.
     pub(crate) fn has_dropped(&self, stream: u32) -> bool {
         self.dropped.is_some_and(|(first, are_several)| are_several || first != stream)
     }
 
-    /// The end of a span that begins at the same time in another stream: preferably one of its own thread,
-    /// then one of its own process.
+    /// Takes the end of a span that begins at the same time in another stream: preferably one of its own
+    /// thread, then one of its own process.
     pub(crate) fn take(
         &mut self,
         (kind, thread): (u32, u32),
@@ -119,7 +119,8 @@ impl<T: Copy> EarlyEnds<T> {
         self.waiting.get_mut(number as usize)?.take()
     }
 
-    /// Time has come up to here: whatever waits since an earlier time is an orphan; all if `now` is `None`.
+    /// Advances the time: ends that wait since an earlier time are orphans; all of them if `now` is
+    /// `None`.
     #[cold]
     pub(crate) fn pass(&mut self, now: Option<Nanos>, sink: &mut impl SpanSink<T>) {
         if now.is_some_and(|now| now <= self.time) {

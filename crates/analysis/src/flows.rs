@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of all channels, from the order of time: the one place that decides what belongs
-//! together where an arrival seems to come before its departure.
+//! Flows of all channels from ends in time order: the one place that decides which ends belong together
+//! if a receive is ordered before its send.
 
 use std::collections::HashSet;
 
@@ -10,30 +10,30 @@ use lateralis_units::Nanos;
 
 use crate::{Arrival, Early, End, Matcher, Message};
 
-/// What one event has done.
+/// Result of an end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow<E = ()> {
-    /// It is one end of a message whose other end is known.
+    /// The other end is known.
     Joined(Message<E>),
     /// The other end may come.
     Open,
 }
 
-/// Joins departures and arrivals. Ends in the order of time; `apart` says how far times of two
-/// streams may be off, `None`: by any (see [`Early::take`]).
+/// Joins sends and receives. Ends must come in time order; `apart` returns the error between the times of
+/// two streams, `None` if unbounded (see [`Early::take`]).
 ///
-/// Memory: by messages on their way.
+/// Memory: proportional to messages in flight.
 #[derive(Debug)]
 pub struct Flows<E = ()> {
     /// By channel.
     matchers: Vec<Matcher<E>>,
     early: Early<E>,
-    /// Channels with departures whose arrivals may be among those for which there was no room.
+    /// Channels with sends whose receives may be among those dropped for lack of room.
     uncertain: HashSet<u32, RandomState>,
 }
 
 impl<E: Copy> Flows<E> {
-    /// Of clocks that are known to be off by this at most, any two of them; 0 of one clock.
+    /// For clocks with at most this known error between any two of them; 0 for one clock.
     #[must_use]
     pub fn new(reach_ns: u64) -> Self {
         let (matchers, uncertain) = (Vec::new(), HashSet::default());
@@ -48,7 +48,7 @@ impl<E: Copy> Flows<E> {
         &mut self.matchers[index]
     }
 
-    /// A message leaves. [`Flows::give_up`] is to be asked before.
+    /// A message is sent. Call [`Flows::give_up`] before.
     pub fn send(
         &mut self,
         (channel, key): (u32, Option<u64>),
@@ -70,8 +70,7 @@ impl<E: Copy> Flows<E> {
         }
     }
 
-    /// A message arrives; with `fans_out` it may arrive again. [`Flows::give_up`] is to be asked
-    /// before.
+    /// A message is received; with `fans_out` it may be received again. Call [`Flows::give_up`] before.
     pub fn receive(
         &mut self,
         (channel, key): (u32, Option<u64>),
@@ -87,31 +86,31 @@ impl<E: Copy> Flows<E> {
         }
     }
 
-    /// Whether more messages of a channel arrived before they left than there was room for: which
-    /// departure and arrival belong together is unknown.
+    /// Whether more receives of a channel were ordered before their sends than there was room for: which
+    /// ends belong together is then unknown.
     #[must_use]
     #[inline]
     pub fn is_uncertain(&self, channel: u32) -> bool {
         !self.uncertain.is_empty() && self.uncertain.contains(&channel)
     }
 
-    /// The next arrival that no departure from `now` on can belong to; of all that are left if
-    /// `now` is `None`. To be asked until there is none.
+    /// Removes the next receive that no send from `now` on can belong to; if `now` is `None`, any
+    /// remaining one. Call until there is none.
     pub fn give_up(&mut self, now: Option<Nanos>) -> Option<Arrival<E>> {
         self.early.give_up(now)
     }
 
-    /// Arrivals without departures before `now` are of no interest.
+    /// Drops receives without sends before `now`.
     pub fn forget_arrivals(&mut self, now: Option<Nanos>) {
         while self.early.give_up(now).is_some() {}
     }
 
-    /// What is on its way now never arrives.
+    /// Drops messages in flight: they are never received.
     pub fn forget_departures(&mut self) {
         self.matchers.iter_mut().for_each(Matcher::forget);
     }
 
-    /// Departures of each channel that have not arrived, by key and in their order; they never do.
+    /// Takes the sends of each channel without a receive, by key and in order; they are never received.
     pub fn take_departures(&mut self) -> Vec<(u32, Option<u64>, End<E>)> {
         let mut all = Vec::new();
         for (channel, matcher) in (0..).zip(std::mem::take(&mut self.matchers)) {
@@ -120,7 +119,7 @@ impl<E: Copy> Flows<E> {
         all
     }
 
-    /// Gives up what is on its way in channels that hold more than so many.
+    /// Gives up messages in flight of channels that have more than `most` of them.
     pub fn bound(&mut self, most: u64) {
         for matcher in &mut self.matchers {
             if matcher.on_the_way() > most || matcher.held() > most {
@@ -129,13 +128,13 @@ impl<E: Copy> Flows<E> {
         }
     }
 
-    /// Messages of a channel that left and have not arrived.
+    /// Messages of a channel that were sent and not received.
     #[must_use]
     pub fn on_the_way(&self, channel: u32) -> u64 {
         self.matchers.get(channel as usize).map_or(0, Matcher::on_the_way)
     }
 
-    /// Messages of a channel that arrived and never left.
+    /// Messages of a channel that were received and never sent.
     #[must_use]
     pub fn unsent_count(&self, channel: u32) -> u64 {
         self.matchers.get(channel as usize).map_or(0, Matcher::unsent_count)

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where on the time line events are missing.
+//! Intervals of the timeline in which events are missing.
 
 use lateralis_model::{Damage, Interval, Loss, LossCause, Quality, StreamIndex};
 use lateralis_units::Nanos;
 
-/// The stretches of the time line in which events may be missing, of all streams and of
-/// each: losses that the producer counted, and damage.
+/// Intervals in which events may be missing, of all streams together and of each stream: losses counted
+/// by the producer, and damage.
 ///
-/// A stretch whose end is not known reaches to the end of time, and so for its beginning:
-/// what cannot be excluded counts as touched.
+/// An interval with an unknown end reaches to the end of time, likewise for an unknown begin: gaps that
+/// cannot be excluded are included.
 #[derive(Debug, Clone, Default)]
 pub struct Gaps {
     all: Stretches,
-    /// Those of no stream in particular.
+    /// Gaps that belong to no particular stream.
     anywhere: Stretches,
     streams: Vec<Stretches>,
 }
 
 impl Gaps {
-    /// From what a trace says is missing. `stream_of` finds the stream of a damaged file;
-    /// damage of none is in all of them.
+    /// From the losses and damage of a trace. `stream_of` returns the stream of a damaged file; damage
+    /// that belongs to none counts for all of them.
     ///
     /// Cost: sorts; O(n log n).
     #[must_use]
@@ -53,7 +53,7 @@ impl Gaps {
         self.all.merged.is_empty()
     }
 
-    /// Whether events may be missing between two times, both included, in any stream.
+    /// Whether events may be missing between two times, inclusive, in any stream.
     ///
     /// Cost: a binary search.
     #[must_use]
@@ -61,9 +61,9 @@ impl Gaps {
         self.all.touch(begin, end)
     }
 
-    /// Whether events may be missing between two that were recorded at these times. A loss
-    /// that begins when the later one happened came after it, and one that ends with the
-    /// earlier one came before; only a loss of no length there leaves that open.
+    /// Whether events may be missing between two events recorded at these times. A loss that begins at
+    /// the time of the later event came after it, and one that ends at the time of the earlier event came
+    /// before; only for a loss of length 0 this is undecided.
     ///
     /// Cost: some binary searches.
     #[must_use]
@@ -71,8 +71,8 @@ impl Gaps {
         self.all.between(begin, end)
     }
 
-    /// As [`Gaps::between`], of one stream; `None`: of all. This is the question of everything that holds
-    /// from one event to another: what a processor or a thread does, and what is derived from that.
+    /// Like [`Gaps::between`], for one stream; `None`: for all. Used for everything that holds from one
+    /// event to another: the state of a CPU or a thread, and anything derived from it.
     #[must_use]
     pub fn between_in(&self, stream: Option<StreamIndex>, begin: Nanos, end: Nanos) -> bool {
         let Some(stream) = stream else { return self.between(begin, end) };
@@ -81,22 +81,22 @@ impl Gaps {
             || self.anywhere.between(begin, end)
     }
 
-    /// Whether events may be missing from `begin` on, included, and before one that was recorded at `end`.
-    /// For a time at which a selection begins and no event needs to have been recorded: then the end of a
-    /// loss at that time is not before it.
+    /// Whether events may be missing from `begin` on, inclusive, and before an event recorded at `end`.
+    /// For a time at which a selection begins, where no event needs to have been recorded: the end of a
+    /// loss at that time is then not before it.
     #[must_use]
     pub fn since(&self, begin: Nanos, end: Nanos) -> bool {
         self.all.touch(begin, Nanos(end.0.saturating_sub(1))) || self.all.is_point(end.0)
     }
 
-    /// As [`Gaps::touch`], of one stream.
+    /// Like [`Gaps::touch`], for one stream.
     #[must_use]
     pub fn touch_stream(&self, stream: StreamIndex, begin: Nanos, end: Nanos) -> bool {
         let of = self.streams.get(stream.0 as usize);
         of.is_some_and(|stretches| stretches.touch(begin, end)) || self.anywhere.touch(begin, end)
     }
 
-    /// Quality of a number of occurrences between two times: it could only be larger.
+    /// Quality of a count between two times: it could only be larger.
     #[must_use]
     pub fn of_count(&self, begin: Nanos, end: Nanos) -> Quality {
         if self.touch(begin, end) { Quality::LowerBound } else { Quality::Exact }
@@ -108,18 +108,18 @@ impl Gaps {
         if self.touch(begin, end) { Quality::Unknown } else { Quality::Exact }
     }
 
-    /// The stretches of all streams together: disjoint, in the order of time. An open end
-    /// is the smallest or the largest time there is.
+    /// Gaps of all streams together: disjoint, in time order. An open end is the smallest or the largest
+    /// time there is.
     pub fn stretches(&self) -> impl ExactSizeIterator<Item = (Nanos, Nanos)> + '_ {
         self.all.merged.iter().map(|&(begin, end)| (Nanos(begin), Nanos(end)))
     }
 }
 
-/// When the events of a loss are missing.
+/// Interval in which the events of a loss are missing.
 fn around(loss: &Loss) -> Interval {
     match loss.cause {
-        // Events without a ring belong to a thread, not to a time of the stream that
-        // tells of them: they may be missing anywhere before.
+        // Events without a ring belong to a thread, not to a time of the stream that reports them: they
+        // may be missing anywhere before.
         LossCause::NoRing => Interval { begin: None, end: loss.interval.end },
         _ => loss.interval,
     }
@@ -130,12 +130,12 @@ fn bounds(interval: Interval) -> (i64, i64) {
     (begin, interval.end.map_or(i64::MAX, |time| time.0).max(begin))
 }
 
-/// Closed stretches; disjoint and ascending once merged.
+/// Closed intervals; disjoint and ascending once merged.
 #[derive(Debug, Clone, Default)]
 struct Stretches {
     merged: Vec<(i64, i64)>,
-    /// Those of no length, ascending: at the end of another stretch they are merged with it, and are still
-    /// on both sides of an event at that time.
+    /// Intervals of length 0, ascending: at the end of another interval they are merged with it, but
+    /// still count on both sides of an event at that time.
     points: Vec<i64>,
 }
 

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How often which size: buckets whose width grows with the number.
+//! Histogram with buckets whose width grows with the value.
 
-/// Each power of two is cut into this many equal buckets.
+/// Number of equal buckets into which each power of two is divided.
 const STEPS: u64 = 1 << STEP_BITS;
 const STEP_BITS: u32 = 7;
 
-/// Counts of numbers in log-linear buckets: numbers below 128 have one each, and
-/// beyond that no bucket is wider than 1/128 of the numbers in it.
+/// Counts in log-linear buckets: values below 128 have a bucket each; above, no bucket is wider than
+/// 1/128 of its values.
 ///
-/// Histograms of parts add up to the histogram of the whole.
-/// Memory: eight bytes per bucket up to the greatest number, 59 KiB at most.
+/// Histograms of parts can be merged into the histogram of the whole. Memory: eight bytes per bucket up
+/// to the greatest value, at most 59 KiB.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
     total: u64,
 }
 
-/// Numbers of about one size.
+/// Values of about one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// Smallest number that belongs to it.
+    /// Smallest value of the bucket.
     pub low: u64,
-    /// Greatest.
+    /// Greatest value of the bucket.
     pub high: u64,
-    /// How many there were.
+    /// Number of values in it.
     pub count: u64,
 }
 
 impl Histogram {
-    /// The widest a bucket is, as a part of its numbers.
+    /// Largest width of a bucket relative to its values.
     pub const ERROR: f64 = 1.0 / STEPS as f64;
 
-    /// Adds a number. Cost: constant.
+    /// Adds a value. Cost: constant.
     #[inline]
     pub fn add(&mut self, number: u64) {
         let index = index_of(number);
@@ -42,7 +42,7 @@ impl Histogram {
         self.total += 1;
     }
 
-    /// Adds numbers. Cost: some instructions each.
+    /// Adds values. Cost: some instructions each.
     pub fn add_all(&mut self, numbers: &[u64]) {
         let Some(max) = numbers.iter().max() else {
             return;
@@ -56,7 +56,7 @@ impl Histogram {
         self.total += numbers.len() as u64;
     }
 
-    /// Adds the numbers of another.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -67,20 +67,20 @@ impl Histogram {
         self.total += other.total;
     }
 
-    /// How many numbers there are.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The bucket that the number of this rank is in, counted from 1 in the order of
-    /// size; `None` where there are not so many.
+    /// Bucket of the value with this rank, counted from 1 in ascending order; `None` if there are fewer
+    /// values.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<Bucket> {
         self.bucket_of_rank(rank).map(|(bucket, _)| bucket)
     }
 
-    /// The same with how many numbers are in the buckets before.
+    /// Like [`Histogram::at_rank`], also returns the number of values in the buckets before.
     pub(crate) fn bucket_of_rank(&self, rank: u64) -> Option<(Bucket, u64)> {
         let mut before = 0;
         let mut buckets = self.fine().filter(|_| rank >= 1);
@@ -91,7 +91,7 @@ impl Histogram {
         })
     }
 
-    /// Buckets that are not empty, in the order of size.
+    /// Buckets that are not empty, in ascending order.
     pub fn fine(&self) -> impl Iterator<Item = Bucket> + '_ {
         let bucket = |(index, &count): (usize, &u64)| Bucket {
             low: low_of(index),
@@ -101,8 +101,7 @@ impl Histogram {
         self.counts.iter().enumerate().map(bucket).filter(|bucket| bucket.count > 0)
     }
 
-    /// The same with one bucket for each power of two, empty ones between full ones
-    /// included: few enough to draw.
+    /// One bucket for each power of two, including empty ones in between: few enough to draw.
     #[must_use]
     pub fn coarse(&self) -> Vec<Bucket> {
         let mut all: Vec<Bucket> = Vec::new();
@@ -128,13 +127,13 @@ impl Histogram {
 
 #[inline]
 fn index_of(number: u64) -> usize {
-    // Of numbers below 128 nothing is shifted away.
+    // Values below 128 are not shifted.
     let shift = (number | STEPS).ilog2() - STEP_BITS;
     // The leading bit counts as the first of the next row.
     (u64::from(shift) * STEPS + (number >> shift)) as usize
 }
 
-/// Smallest number of a bucket; 0 for the one after the last, which wraps.
+/// Smallest value of a bucket; 0 for the one after the last, which wraps.
 fn low_of(index: usize) -> u64 {
     let index = index as u64;
     if index < 2 * STEPS {

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How durations grow with the number of things under way at once.
+//! Durations by concurrency: how they grow with the number of spans open at once.
 
 use crate::{Distribution, Durations};
 
-/// Durations of one level that are kept one by one; above, percentiles are rough.
+/// Durations of one level that are kept individually; above, percentiles are rough.
 const KEPT: usize = 1 << 12;
 
-/// Durations by how many of their kind were under way when they ended, themselves included:
-/// each number up to 4, then 5 to 8, 9 to 16 and so on.
+/// Durations by the number of open spans of their kind when they ended, including themselves: each number
+/// up to 4, then 5 to 8, 9 to 16 and so on.
 ///
-/// Cost: constant. Memory: 32 KiB a level and 34 levels at most.
+/// Cost: constant. Memory: 32 KiB per level and at most 34 levels.
 #[derive(Debug, Clone, Default)]
 pub struct InFlight {
     levels: Vec<Durations>,
 }
 
-/// Durations while so many were under way.
+/// Durations at one level of concurrency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
-    /// So many at least.
+    /// Least number of open spans.
     pub low: u64,
-    /// So many at most.
+    /// Largest number of open spans.
     pub high: u64,
-    /// How long they took.
+    /// Distribution of the durations.
     pub durations: Distribution,
 }
 
 impl InFlight {
-    /// One of `count` that were under way has ended.
+    /// Adds a span that ended while `count` were open.
     pub fn push(&mut self, count: u64, nanos: u64) {
         let index = index(count);
         if index >= self.levels.len() {
@@ -36,9 +36,9 @@ impl InFlight {
         self.levels[index].push(nanos);
     }
 
-    /// Levels at which any has ended, fewest first.
+    /// Levels with spans, in ascending order.
     ///
-    /// Cost: copies and sorts what is kept.
+    /// Cost: copies and sorts the kept durations.
     #[must_use]
     pub fn levels(&self) -> Vec<Level> {
         let level = |(index, durations): (usize, &Durations)| {
@@ -52,7 +52,7 @@ impl InFlight {
 fn index(count: u64) -> usize {
     match count {
         0..=4 => count.saturating_sub(1) as usize,
-        // The number of bits of what is below it: 3 for 5 to 8, 4 for 9 to 16.
+        // Number of bits of the value below it: 3 for 5 to 8, 4 for 9 to 16.
         _ => ((u64::BITS - (count - 1).leading_zeros()) as usize + 1).min(33),
     }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much of its time a thread spends in the kernel: on a processor and inside a call
-//! of the system, or interrupted.
+//! Time of threads in the kernel: on a CPU and inside a system call, or interrupted.
 
 use lateralis_units::Nanos;
 
 use crate::Gaps;
 
-/// Calls and interrupts inside of each other that are told apart, and places in which the time of one passed.
+/// Largest nesting of calls and interrupts, and number of places in which the time of one is counted
+/// separately.
 const INSIDE_MAX: usize = 64;
 
-/// What a thread or a processor is inside of. Its time counts once the return has been seen: that of a
-/// return that is not recorded would last for ever.
+/// Calls or interrupts that a thread or a CPU is inside of. Their time counts once the return has been
+/// seen: without a recorded return they would last for ever.
 #[derive(Debug, Clone, Default)]
 struct Inside {
-    /// The kinds of what was entered, the outermost first, and when that was.
+    /// Kinds that were entered, outermost first, and the time of the first.
     kinds: Vec<u32>,
     entered: Nanos,
-    /// Nanoseconds since, by where they passed.
+    /// Nanoseconds since then, by place.
     nanos: Vec<(Option<u32>, u64)>,
 }
 
@@ -43,9 +43,9 @@ impl Inside {
         }
     }
 
-    /// Nanoseconds of all that was entered, by where they passed, if this leaves the outermost.
+    /// If this leaves the outermost, returns the nanoseconds of all that was entered, by place.
     fn leave(&mut self, kind: u32, time: Nanos, gaps: &Gaps) -> Vec<(Option<u32>, u64)> {
-        // Another is left than was entered last: what lies in between was not recorded.
+        // It is not the innermost one: events in between were not recorded.
         if self.kinds.pop() != Some(kind) {
             self.forget();
         }
@@ -60,33 +60,33 @@ impl Inside {
 struct Cpu {
     since: Nanos,
     thread: Option<u32>,
-    /// By the thread that bears them.
+    /// By interrupted thread.
     interrupts: Inside,
     nanos: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Thread {
-    /// By processor.
+    /// By CPU.
     calls: Inside,
     nanos: u64,
 }
 
-/// A way of a thread into the kernel.
+/// An entry of a thread into the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// Which; its return is of the same kind.
+    /// Kind; its return has the same kind.
     pub kind: u32,
-    /// Whether it can happen inside of another one, as a fault can. A call of the system cannot.
+    /// Whether it can be nested in another one, as a fault can. A system call cannot.
     pub is_nested: bool,
 }
 
-/// Follows switches, calls and interrupts, in the order of time.
+/// Follows switches, calls and interrupts, in time order.
 ///
-/// Processors and threads are small numbers ([`crate::Numbering`]). Cost: constant;
-/// memory by processors and threads. The sums are lower bounds, whatever is recorded: no tracer tells of
-/// every way into the kernel (non-maskable interrupts, traps, threads of the kernel itself), and what was
-/// entered before the trace began, or is not left in it, does not count.
+/// CPUs and threads are small numbers ([`crate::Numbering`]). Cost: constant; memory proportional to CPUs
+/// and threads. The sums are always lower bounds: no tracer records every entry into the kernel
+/// (non-maskable interrupts, traps, kernel threads), and calls that began before the trace, or have not
+/// returned in it, do not count.
 #[derive(Debug, Clone, Default)]
 pub struct KernelTime {
     cpus: Vec<Cpu>,
@@ -95,7 +95,7 @@ pub struct KernelTime {
 }
 
 impl KernelTime {
-    /// With these stretches of missing events.
+    /// With these gaps.
     #[must_use]
     pub fn new(gaps: Gaps) -> Self {
         Self { cpus: Vec::new(), threads: Vec::new(), gaps }
@@ -117,7 +117,7 @@ impl KernelTime {
         &mut self.cpus[index]
     }
 
-    /// Gives the time of a processor up to now to what it is inside of.
+    /// Adds the time of a CPU up to now to what it is inside of.
     fn pass(&mut self, cpu: u32, time: Nanos) -> &mut Cpu {
         let of = self.cpu(cpu, time);
         let nanos = time.since(of.since).max(0) as u64;
@@ -145,26 +145,26 @@ impl KernelTime {
         }
     }
 
-    /// A processor turns to a thread; `None` is idleness.
+    /// A CPU switches to a thread; `None` is idle.
     pub fn switch(&mut self, cpu: u32, time: Nanos, to: Option<u32>) {
         let of = self.pass(cpu, time);
         of.thread = to;
-        // No interrupt is left open across a switch: its return is missing.
+        // No interrupt stays open across a switch: its return is missing.
         of.interrupts.forget();
     }
 
-    /// A thread goes into the kernel by itself: a call, a fault.
+    /// A thread enters the kernel by itself: a call, a fault.
     pub fn call(&mut self, cpu: u32, thread: u32, call: Call, time: Nanos) {
         self.pass(cpu, time).thread = Some(thread);
         let calls = &mut self.thread(thread).calls;
         if !call.is_nested {
-            // The return of the one before is missing.
+            // The return of the previous one is missing.
             calls.forget();
         }
         calls.enter(call.kind, time);
     }
 
-    /// It comes back.
+    /// The thread returns from the kernel.
     pub fn return_from_call(&mut self, cpu: u32, thread: u32, kind: u32, time: Nanos) {
         self.pass(cpu, time).thread = Some(thread);
         let mut calls = std::mem::take(&mut self.thread(thread).calls);
@@ -176,12 +176,12 @@ impl KernelTime {
         self.thread(thread).calls = calls;
     }
 
-    /// A processor is interrupted.
+    /// A CPU is interrupted.
     pub fn interrupt(&mut self, cpu: u32, kind: u32, time: Nanos) {
         self.pass(cpu, time).interrupts.enter(kind, time);
     }
 
-    /// It is done with the interrupt.
+    /// A CPU returns from an interrupt.
     pub fn return_from_interrupt(&mut self, cpu: u32, kind: u32, time: Nanos) {
         let mut interrupts = std::mem::take(&mut self.pass(cpu, time).interrupts);
         for (thread, nanos) in interrupts.leave(kind, time, &self.gaps) {
@@ -190,13 +190,13 @@ impl KernelTime {
         self.cpu(cpu, time).interrupts = interrupts;
     }
 
-    /// Nanoseconds of a processor in the kernel on behalf of threads, or interrupted.
+    /// Nanoseconds of a CPU in the kernel on behalf of threads, or interrupted.
     #[must_use]
     pub fn of_cpu(&self, cpu: u32) -> u64 {
         self.cpus.get(cpu as usize).map_or(0, |of| of.nanos)
     }
 
-    /// Nanoseconds of a thread in the kernel, interrupts included that it bore.
+    /// Nanoseconds of a thread in the kernel, including interrupts while it ran.
     #[must_use]
     pub fn of_thread(&self, thread: u32) -> u64 {
         self.threads.get(thread as usize).map_or(0, |of| of.nanos)
@@ -236,7 +236,7 @@ mod tests {
     fn what_was_not_seen_to_return_does_not_count() {
         let mut all = KernelTime::default();
         all.switch(0, Nanos(0), Some(1));
-        // No return is recorded, or that of one alone.
+        // No return is recorded, or only one of them.
         all.call(0, 1, READ, Nanos(10));
         all.interrupt(0, 0, Nanos(11));
         all.switch(0, Nanos(20), None);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans of one kind without keys, while they are counted: all that the usual one of them
-//! touches is one line of a cache and the end of a list.
+//! Accumulator for spans of one kind without keys: the common case touches one cache line and the end of
+//! a list.
 
-/// What most traces have most of.
+/// The most frequent spans of most traces.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Keyless {
-    /// Nanoseconds of certain ones that are in no other number yet.
+    /// Nanoseconds of certain spans that are not in the other statistics yet.
     durations: Vec<u64>,
-    /// Nanoseconds in which some of them were the innermost of their thread, and of how many that
-    /// is.
+    /// Sum of self times in nanoseconds, and number of spans in it.
     pub own: (u64, u64),
-    /// Only those of at least so many nanoseconds can be the longest, or stand out.
+    /// Only spans of at least this many nanoseconds can be the longest, or outliers.
     pub floor: u64,
-    /// Begun and not ended.
+    /// Number of open spans.
     pub open_count: u64,
 }
 
-// 24 bytes of a list, and four numbers.
+// 24 bytes for a list, and four numbers.
 const _: () = assert!(size_of::<Keyless>() == 64);
 
 impl Keyless {
@@ -25,20 +24,20 @@ impl Keyless {
         Self { durations: Vec::new(), own: (0, 0), floor: 0, open_count: 0 }
     }
 
-    /// How many are in no other number yet.
+    /// Number of durations that are not in the other statistics yet.
     pub fn len(&self) -> usize {
         self.durations.len()
     }
 
-    /// Whether there is no place for one more.
+    /// Whether the list has no room for another one.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.durations.len() == self.durations.capacity()
     }
 
-    /// Makes place for as many again as there are, but for no more than these; none is none.
+    /// Doubles the room, by at most `most`; 0 adds none.
     pub fn grow(&mut self, most: usize) {
-        // The first place is a page of them.
+        // The first allocation is one page.
         self.durations.reserve_exact(self.durations.len().max(512).min(most));
     }
 
@@ -47,7 +46,7 @@ impl Keyless {
         self.durations.push(nanos);
     }
 
-    /// Nanoseconds of those in no other number yet: whoever counts them takes them out.
+    /// Durations that are not in the other statistics yet; the caller removes those that it adds.
     pub fn durations(&mut self) -> &mut Vec<u64> {
         &mut self.durations
     }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Levels that change by steps: counters, queue fills.
+//! Values that change in steps: counters, queue lengths.
 
 use lateralis_units::Nanos;
 
 use crate::series::Grid;
 
-/// A level at a time; it holds until the next.
+/// A value at a time; it holds until the next point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// From then on.
+    /// Value from then on.
     pub value: f64,
 }
 
-/// What is kept of the points in a bucket of time.
+/// Points kept for a bucket of time.
 #[derive(Debug, Clone, Copy)]
 struct Few {
     first: Point,
@@ -23,18 +23,18 @@ struct Few {
     last: Point,
 }
 
-/// A level over time: its extremes, its mean weighted with time, and a chart.
+/// A value over time: its extremes, its time-weighted mean, and a chart.
 ///
-/// The chart keeps of each of at most so many equal buckets of time the first, the least,
-/// the greatest and the last point: drawn as wide as its buckets it looks like all points,
-/// and no extreme is lost. Memory: 64 bytes a bucket.
+/// The chart keeps the first, least, greatest and last point of each of a bounded number of equal buckets
+/// of time: drawn at one bucket per pixel it looks like all points, and no extreme is lost. Memory: 64
+/// bytes per bucket.
 #[derive(Debug, Clone)]
 pub struct Level {
     count: u64,
     low: Option<Point>,
     high: Option<Point>,
     last: Option<Point>,
-    /// Integral of the level over time, and over how many nanoseconds.
+    /// Integral of the value over time, and its length in nanoseconds.
     area: f64,
     nanos: u64,
     grid: Grid,
@@ -42,7 +42,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// From `begin` on, with a chart of at most `buckets` (at least 2).
+    /// Starts at `begin`, with a chart of at most `buckets` buckets (at least 2).
     #[must_use]
     pub fn new(begin: Nanos, buckets: usize) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Level {
         }
     }
 
-    /// The level is `value` from now on. Times in order; what is no number is left out.
+    /// Sets the value from now on. Times must be in order; NaN is ignored.
     pub fn set(&mut self, time: Nanos, value: f64) {
         if value.is_nan() {
             return;
@@ -81,7 +81,7 @@ impl Level {
         self.buckets[index] = join(self.buckets[index], Some(few));
     }
 
-    /// The level stays as it is up to here; also at the end.
+    /// Extends the current value up to a time; also called at the end.
     pub fn hold(&mut self, time: Nanos) {
         if let Some(last) = &self.last {
             // The part that is not in the area yet.
@@ -94,37 +94,37 @@ impl Level {
         }
     }
 
-    /// How often it was set.
+    /// Number of points.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The least, first of several.
+    /// The least point, the first if there are several.
     #[must_use]
     pub fn low(&self) -> Option<Point> {
         self.low
     }
 
-    /// The greatest, first of several.
+    /// The greatest point, the first if there are several.
     #[must_use]
     pub fn high(&self) -> Option<Point> {
         self.high
     }
 
-    /// The last value.
+    /// The last point.
     #[must_use]
     pub fn last(&self) -> Option<f64> {
         self.last.map(|last| last.value)
     }
 
-    /// Mean weighted with the time that each value held; `None` where no time has passed.
+    /// Time-weighted mean; `None` if no time has passed.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.nanos > 0).then(|| self.area / self.nanos as f64)
     }
 
-    /// The points that are kept, in the order of time, at most four a bucket.
+    /// Points that are kept, in time order, at most four per bucket.
     #[must_use]
     pub fn chart(&self) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();

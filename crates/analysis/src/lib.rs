@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a trace says: counts and rates, spans and their durations, who ran, what waited for
-//! what, what is missing; what changed between traces; and which events somebody asks for.
+//! Analyses of a trace: counts and rates, spans and their durations, scheduling, waits and their causes,
+//! missing data; differences between traces; and event filters.
 //!
-//! Kernels over plain numbers: who reads a trace extracts times and keys, and
-//! hands them over one by one or as slices. Only [`filter`] looks at events
-//! themselves. Nothing here knows formats or files. No I/O, no clock, no threads.
+//! Kernels over plain numbers: the reader of a trace extracts times and keys, and passes them one by one
+//! or as slices. Only [`filter`] reads events themselves. Nothing here knows formats or files. No I/O, no
+//! clock, no threads.
 
 mod censored;
 mod certainty;

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is missing, added up.
+//! Totals of losses.
 
 use std::collections::BTreeMap;
 
 use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
 use lateralis_units::Nanos;
 
-/// Losses of one kind, added up.
+/// Total of losses with one cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LossTotal {
-    /// The stream, if the total is of one.
+    /// The stream, if the total is for one.
     pub stream: Option<StreamIndex>,
-    /// Why.
+    /// Cause of the losses.
     pub cause: LossCause,
-    /// How many events (packets for [`LossCause::Packets`]).
+    /// Number of events (packets for [`LossCause::Packets`]).
     pub count: u64,
-    /// Whether some losses had no number, so that `count` is a lower bound.
+    /// Whether some losses had no count, so that `count` is a lower bound.
     pub is_lower_bound: bool,
-    /// From the first to the last of them; an end that one of them does not
-    /// know is unknown.
+    /// From the first to the last loss; an end is unknown if it is unknown for one of them.
     pub interval: Interval,
 }
 
@@ -28,8 +27,8 @@ pub fn total_by_cause(losses: &[Loss]) -> Vec<LossTotal> {
     total(losses, |loss| (None, loss.cause, None))
 }
 
-/// One total per stream and cause, in this order. Times in which tracing was stopped are one each:
-/// what lies between two of them was recorded.
+/// One total per stream and cause, in this order. Intervals in which tracing was stopped are kept
+/// separate, as events between them were recorded.
 #[must_use]
 pub fn total_by_stream(losses: &[Loss]) -> Vec<LossTotal> {
     let is_apart = |loss: &Loss| matches!(loss.cause, LossCause::Stopped);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which arrival belongs to which departure.
+//! Matches the sends and receives of one channel.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,23 +10,23 @@ use lateralis_units::Nanos;
 
 const NONE: u32 = u32::MAX;
 
-/// A message leaves or arrives; `E` is what the caller needs to find the event again.
+/// A send or receive of a message; `E` is what the caller needs to find the event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End<E = ()> {
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// In which stream, and so by which clock.
+    /// Stream, which determines the clock.
     pub stream: StreamIndex,
-    /// On which processor, where that is known.
+    /// CPU, if known.
     pub cpu: Option<u32>,
-    /// In which thread, where that is known.
+    /// Thread, if known.
     pub writer: Option<Writer>,
     /// The event.
     pub event: E,
 }
 
 impl End {
-    /// The same with its event.
+    /// This end with its event.
     #[must_use]
     pub fn of_event<E>(self, event: E) -> End<E> {
         let Self { time, stream, cpu, writer, event: () } = self;
@@ -37,16 +37,16 @@ impl End {
 /// A message with both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<E = ()> {
-    /// What tells it from others of its channel; `None`: their order.
+    /// Key among messages of its channel; `None`: matched by order.
     pub key: Option<u64>,
-    /// Where it left.
+    /// The send.
     pub send: End<E>,
-    /// Where it arrived.
+    /// The receive.
     pub receive: End<E>,
 }
 
 impl<E> Message<E> {
-    /// Nanoseconds on the way; 0 where two clocks disagree about the order.
+    /// Latency in nanoseconds; 0 if two clocks disagree about the order.
     #[must_use]
     pub fn nanos(&self) -> u64 {
         self.receive.time.since(self.send.time).max(0) as u64
@@ -57,17 +57,16 @@ impl<E> Message<E> {
 struct Slot<E> {
     end: End<E>,
     next: u32,
-    /// Whether it has arrived, and stays because it may arrive again.
+    /// Whether it was received, and is kept because it may be received again.
     has_arrived: bool,
 }
 
-/// Joins the sends and receives of one channel: of equal key in the order in which they
-/// left.
+/// Joins the sends and receives of one channel: those of equal key in the order of the sends.
 ///
-/// Memory: by messages on their way.
+/// Memory: proportional to messages in flight.
 #[derive(Debug)]
 pub struct Matcher<E = ()> {
-    /// First and last on the way by key.
+    /// First and last message in flight, by key.
     keyed: HashMap<Option<u64>, (u32, u32), RandomState>,
     slots: Vec<Slot<E>>,
     free: u32,
@@ -88,13 +87,13 @@ impl<E> Default for Matcher<E> {
 }
 
 impl<E: Copy> Matcher<E> {
-    /// A message leaves. Ends in the order of time. Cost: a look-up.
+    /// A message is sent. Ends must come in time order. Cost: a lookup.
     pub fn send(&mut self, key: Option<u64>, end: End<E>) {
         let slot = Slot { end, next: NONE, has_arrived: false };
         if let Entry::Occupied(entry) = self.keyed.entry(key)
             && self.slots[entry.get().0 as usize].has_arrived
         {
-            // It stayed only until the next of its key leaves.
+            // It was only kept until the next one with its key is sent.
             let (first, _) = entry.remove();
             self.slots[first as usize].next = self.free;
             self.free = first;
@@ -120,9 +119,9 @@ impl<E: Copy> Matcher<E> {
         self.on_the_way += 1;
     }
 
-    /// A message arrives: the whole of it, or `None` if it never left. With `fans_out` the last
-    /// that left stays until another of its key leaves, so that it can arrive again. Cost: a
-    /// look-up.
+    /// A message is received: returns the whole message, or `None` if it was never sent. With `fans_out`
+    /// the last one sent is kept until another with its key is sent, so that it can be received again.
+    /// Cost: a lookup.
     pub fn receive(&mut self, key: Option<u64>, end: End<E>, fans_out: bool) -> Option<Message<E>> {
         let Entry::Occupied(mut entry) = self.keyed.entry(key) else {
             self.unsent_count += 1;
@@ -147,31 +146,31 @@ impl<E: Copy> Matcher<E> {
         Some(Message { key, send, receive: end })
     }
 
-    /// One leaves that has arrived already (see [`crate::Early`]).
+    /// A message is sent that was already received (see [`crate::Early`]).
     pub fn has_left(&mut self) {
         self.unsent_count = self.unsent_count.saturating_sub(1);
     }
 
-    /// What is on its way now never arrives.
+    /// Drops messages in flight: they are never received.
     pub fn forget(&mut self) {
         self.keyed.clear();
         self.slots.clear();
         self.free = NONE;
     }
 
-    /// Messages that left and have not arrived.
+    /// Messages that were sent and not received.
     #[must_use]
     pub fn on_the_way(&self) -> u64 {
         self.on_the_way
     }
 
-    /// Keys under which something is held: on the way, or staying because it may arrive again.
+    /// Keys with messages in flight, or kept because they may be received again.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.keyed.len() as u64
     }
 
-    /// Those of them that may arrive yet: by key, and of equal key in the order in which they left.
+    /// Messages in flight: by key, and for equal keys in the order of the sends.
     #[must_use]
     pub fn departures(&self) -> Vec<(Option<u64>, End<E>)> {
         let mut keys: Vec<(Option<u64>, u32)> =
@@ -190,7 +189,7 @@ impl<E: Copy> Matcher<E> {
         all
     }
 
-    /// Messages that arrived and never left.
+    /// Messages that were received and never sent.
     #[must_use]
     pub fn unsent_count(&self) -> u64 {
         self.unsent_count

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans inside spans: how long each was the innermost of its thread.
+//! Self time: the time in which a span was the innermost of its thread.
 //!
 //! ```text
 //! thread     (a   (b  )b     (b )b  )a
-//! innermost   a    b    a     b   a        self time of a = a's stretches
+//! innermost   a    b    a     b   a        self time of a = intervals of a
 //! ```
 //!
-//! For spans that nest this is the duration less that of their children. It also holds
-//! where they overlap without nesting: the time of a thread is never counted twice.
+//! For nested spans this is the duration minus that of their children. It is also defined for spans that
+//! overlap without nesting: the time of a thread is never counted twice.
 
 use lateralis_units::Nanos;
 
-/// How many open spans an end looks through for its own.
+/// Number of open spans that an end searches for its begin.
 const SEARCH_MAX: usize = 1024;
 
-/// One open span.
+/// An open span.
 #[derive(Debug, Clone, Copy)]
 struct Open<T> {
     kind: u32,
-    /// Stream of the beginning.
+    /// Stream of the begin.
     stream: u32,
     tag: T,
     key: Option<u64>,
@@ -30,7 +30,7 @@ struct Open<T> {
 #[derive(Debug, Clone)]
 pub(crate) struct Stack<T = ()> {
     open: Vec<Open<T>>,
-    /// Up to here the time of the thread is given to spans.
+    /// Time of the thread up to here has been attributed to spans.
     until: Nanos,
 }
 
@@ -40,10 +40,9 @@ impl<T> Default for Stack<T> {
     }
 }
 
-/// Gives the time of each thread to its innermost open span. With each it keeps a tag of its
-/// beginning.
+/// Attributes the time of each thread to its innermost open span. Keeps a tag of the begin of each span.
 ///
-/// Threads are small numbers ([`crate::Numbering`]). Memory: by open spans and threads.
+/// Threads are small numbers ([`crate::Numbering`]). Memory: proportional to open spans and threads.
 #[derive(Debug, Clone)]
 pub struct Nesting<T = ()> {
     threads: Vec<Stack<T>>,
@@ -70,10 +69,10 @@ impl<T: Copy + Default> Nesting<T> {
         self.stack(thread).begin(kind, key, (time, 0), T::default());
     }
 
-    /// It ends on the same thread: its self time in nanoseconds.
+    /// A span ends on the thread that began it: returns its self time in nanoseconds.
     ///
-    /// `None` if it did not begin there at `begin`, or more than 1024 others have begun
-    /// since and not ended. Cost: a step for each of those.
+    /// `None` if it did not begin there at `begin`, or more than 1024 others have begun since and not
+    /// ended. Cost: a step for each of those.
     pub fn end(
         &mut self,
         thread: u32,
@@ -88,8 +87,8 @@ impl<T: Copy + Default> Nesting<T> {
         Some(stack.open.remove(index).own_nanos)
     }
 
-    /// It ends on another thread. What it had of the thread's time goes to the span below
-    /// it, because it was waiting, not working, there.
+    /// A span ends on another thread. Its share of the thread's time goes to the span below it, because
+    /// there it was waiting, not working.
     pub fn leave(&mut self, thread: u32, kind: u32, key: Option<u64>, begin: Nanos, time: Nanos) {
         let stack = self.stack(thread);
         stack.reach(time);
@@ -102,13 +101,13 @@ impl<T: Copy + Default> Nesting<T> {
         }
     }
 
-    /// Up to when something is known of a thread.
+    /// Time up to which the spans of a thread are known.
     #[must_use]
     pub fn until(&self, thread: u32) -> Nanos {
         self.threads.get(thread as usize).map_or(Nanos(i64::MIN), |stack| stack.until)
     }
 
-    /// Spans without a key that are open: thread, kind, when it began and its tag.
+    /// Open spans without a key: thread, kind, time of the begin, and tag.
     pub(crate) fn keyless(&self) -> impl Iterator<Item = (u32, u32, Nanos, T)> + '_ {
         (0..).zip(&self.threads).flat_map(|(thread, stack)| {
             let keyless = stack.open.iter().filter(|open| open.key.is_none());
@@ -116,14 +115,14 @@ impl<T: Copy + Default> Nesting<T> {
         })
     }
 
-    /// Forgets open spans: those with a key, or those without, of some kinds.
+    /// Drops open spans of some kinds: those with a key, or those without.
     pub(crate) fn forget(&mut self, are_keyed: bool, is_it: impl Fn(u32) -> bool) {
         for stack in &mut self.threads {
             stack.open.retain(|open| open.key.is_some() != are_keyed || !is_it(open.kind));
         }
     }
 
-    /// How many spans are open on a thread.
+    /// Number of open spans of a thread.
     #[must_use]
     pub fn depth(&self, thread: u32) -> usize {
         self.threads.get(thread as usize).map_or(0, |stack| stack.open.len())
@@ -131,7 +130,7 @@ impl<T: Copy + Default> Nesting<T> {
 }
 
 impl<T: Copy> Stack<T> {
-    /// Gives the time up to here to the innermost span.
+    /// Attributes the time up to here to the innermost span.
     #[inline]
     fn reach(&mut self, time: Nanos) {
         if let Some(top) = self.open.last_mut() {
@@ -157,11 +156,11 @@ impl<T: Copy> Stack<T> {
     }
 
     /// The youngest open span of this kind without a key ends at a time in a stream. One that began at
-    /// the same
-    /// time in another stream ends only if no other is open: nothing says which of the two events came first.
+    /// the same time in another stream ends only if no other is open: the order of the two events is
+    /// unknown.
     ///
-    /// `None` if there is none, or more than 1024 others have begun since and not ended.
-    /// Cost: a step for each of those.
+    /// `None` if there is none, or more than 1024 others have begun since and not ended. Cost: a step for
+    /// each of those.
     #[inline]
     pub(crate) fn end_youngest(
         &mut self,
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Self times in the order of the ends: `kind` is the letter, capitals end.
+    /// Self times in the order of the ends: `kind` is the letter, capitals end a span.
     fn run(line: &str) -> Vec<(char, u64)> {
         let mut nesting = Nesting::<()>::default();
         let mut open: Vec<(char, Nanos)> = Vec::new();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who sent a packet of a network, and who read it.
+//! Finds the sender and reader of network packets.
 //!
-//! A capture tells what a packet was and when; the kernel's own events tell what became of the
-//! buffer (`sk_buff`) that it was in, by address. Both name the interface, the length and nearly the same
-//! time, for the kernel shows packets to captures just where it tells of them.
+//! A capture contains the content and time of a packet; kernel events follow the buffer (`sk_buff`) that
+//! contained it, by address. Both have the interface, the length and nearly the same time, because the
+//! kernel passes packets to captures right where it emits these events.
 //!
 //! ```text
 //! kernel    queued ─ started ─────────── arrived ─ read     one buffer, by its address
@@ -14,76 +14,76 @@
 //! (Linux: `xmit_one` and `__netif_receive_skb_core` in net/core/dev.c, `skb_copy_datagram_iter` in
 //! net/core/datagram.c.)
 //!
-//! Memory: by packets that nobody has read yet, 65 536 of them, and as many buffers.
+//! Memory: proportional to packets that have not been read, at most 65 536, and as many buffers.
 
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
 use lateralis_units::Nanos;
 
-/// How far a packet's stamp and the kernel's event may be apart. Between the two the kernel does not
-/// sleep, so it is microseconds, but for a machine that was itself held up.
+/// Largest difference between the time of a packet and that of the kernel's event. The kernel does not
+/// sleep between the two, so it is microseconds unless the machine itself was stopped.
 const APART_NS: i64 = 1_000_000;
-/// How long a packet waits to be read.
+/// Time that a packet waits to be read.
 const UNREAD_NS: i64 = 10_000_000_000;
-/// Packets, and buffers, that are remembered.
+/// Packets and buffers that are remembered.
 const REMEMBERED_MAX: usize = 1 << 16;
-/// Packets of one buffer: it goes through few interfaces.
+/// Packets of one buffer: it passes few interfaces.
 const OF_BUFFER_MAX: usize = 8;
 
-/// Where and which way a packet went, and its length on the network in bytes.
+/// Interface and direction of a packet, and its length on the network in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Passage {
-    /// Number that the caller has given to the interface.
+    /// Number given to the interface by the caller.
     pub interface: u32,
-    /// Whether it came; else it went.
+    /// Whether it was received; otherwise it was sent.
     pub is_inbound: bool,
-    /// Bytes, with the header of the link.
+    /// Bytes, including the link-layer header.
     pub bytes: u32,
 }
 
-/// A thread did something with it.
+/// An access of a thread to a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touch<W> {
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// Who, in the caller's words.
+    /// The thread, as identified by the caller.
     pub who: W,
 }
 
-/// A packet and what is known of it.
+/// A packet with its known accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tied<P, W> {
-    /// What the caller has shown.
+    /// The caller's packet.
     pub packet: P,
-    /// When it was captured.
+    /// Time of the capture.
     pub time: Nanos,
-    /// Who sent it, on this machine.
+    /// Its sender, on this machine.
     pub sent: Option<Touch<W>>,
-    /// Who was the first to read it.
+    /// Its first reader.
     pub read: Option<Touch<W>>,
-    /// Whether no other packet of the same passage could have been meant.
+    /// Whether no other packet with the same passage could have been meant.
     pub is_certain: bool,
 }
 
-/// Joins packets and buffers; events in the order of time.
+/// Joins packets and buffers; events must come in time order.
 #[derive(Debug)]
 pub struct Network<P, W> {
-    /// Numbers of packets that no event of the kernel is known of, and events without packets.
+    /// Numbers of packets without a known kernel event, and events without packets.
     captured: Waiting,
     told: Waiting,
     buffers: HashMap<u64, Buffer<W>, RandomState>,
-    /// By number; `first` is that of the first, and `None` stands where one is finished.
+    /// By number; `first` is that of the first, and `None` marks finished ones.
     packets: VecDeque<Option<Tied<P, W>>>,
     first: u64,
     done: Vec<Tied<P, W>>,
 }
 
-/// The life of a buffer. Addresses are used again.
+/// Lifetime of a buffer. Addresses are reused.
 #[derive(Debug)]
 struct Buffer<W> {
     sent: Option<Touch<W>>,
-    /// The kernel has told that it came, and tells so again when it handles it.
+    /// The kernel has reported its arrival, and reports it again when it processes it.
     is_arriving: bool,
     has_arrived: bool,
     packets: Vec<u64>,
@@ -109,7 +109,7 @@ impl<P, W> Default for Network<P, W> {
 }
 
 impl<P, W: Clone> Network<P, W> {
-    /// A packet as it was captured.
+    /// A packet was captured.
     pub fn captured(&mut self, passage: Passage, time: Nanos, packet: P) {
         let number = self.first + self.packets.len() as u64;
         let tied = Tied { packet, time, sent: None, read: None, is_certain: false };
@@ -121,19 +121,19 @@ impl<P, W: Clone> Network<P, W> {
         self.forget(time);
     }
 
-    /// A packet of which is known who had it in hands.
+    /// A packet whose thread is known.
     pub fn known(&mut self, is_inbound: bool, time: Nanos, packet: P, who: W) {
         let touch = Some(Touch { time, who });
         let (sent, read) = if is_inbound { (None, touch) } else { (touch, None) };
         self.done.push(Tied { packet, time, sent, read, is_certain: true });
     }
 
-    /// A buffer is given to an interface to be sent; by a thread, or `None`: by the kernel.
+    /// A buffer is queued on an interface; by a thread, or by the kernel (`None`).
     pub fn queued(&mut self, buffer: u64, touch: Option<Touch<W>>) {
         self.begins(buffer, touch);
     }
 
-    /// The interface sends it.
+    /// The interface sends the buffer.
     pub fn started(&mut self, buffer: u64, passage: Passage, time: Nanos) {
         if !self.buffers.contains_key(&buffer) {
             self.begins(buffer, None);
@@ -141,7 +141,7 @@ impl<P, W: Clone> Network<P, W> {
         self.passes(buffer, passage, time);
     }
 
-    /// A buffer has come from an interface. `again`: this may be told a second time of it.
+    /// A buffer was received from an interface. `again`: this may be reported a second time.
     pub fn arrived(&mut self, buffer: u64, passage: Passage, time: Nanos, again: bool) {
         let is_second = match self.buffers.get_mut(&buffer) {
             Some(life) if life.is_arriving && !again => {
@@ -163,7 +163,7 @@ impl<P, W: Clone> Network<P, W> {
         self.passes(buffer, passage, time);
     }
 
-    /// A thread takes what is in it.
+    /// A thread reads the contents of a buffer.
     pub fn read(&mut self, buffer: u64, touch: &Touch<W>) {
         let packets = self.buffers.get_mut(&buffer).map(|life| std::mem::take(&mut life.packets));
         for number in packets.into_iter().flatten() {
@@ -171,18 +171,18 @@ impl<P, W: Clone> Network<P, W> {
         }
     }
 
-    /// Packets of which nothing more will be known.
+    /// Packets about which nothing more will be known.
     pub fn done(&mut self) -> impl Iterator<Item = Tied<P, W>> + use<'_, P, W> {
         self.done.drain(..)
     }
 
-    /// All that are left, in the order of time.
+    /// All remaining packets, in time order.
     pub fn end(mut self) -> impl Iterator<Item = Tied<P, W>> {
         let left = std::mem::take(&mut self.packets);
         self.done.into_iter().chain(left.into_iter().flatten())
     }
 
-    /// An address stands for another buffer from now on.
+    /// The address belongs to another buffer from now on.
     fn begins(&mut self, buffer: u64, sent: Option<Touch<W>>) {
         if self.buffers.len() >= REMEMBERED_MAX && !self.buffers.contains_key(&buffer) {
             self.buffers.clear();
@@ -222,7 +222,7 @@ impl<P, W: Clone> Network<P, W> {
         }
     }
 
-    /// Gives up what has waited too long.
+    /// Gives up packets that have waited too long.
     fn forget(&mut self, now: Nanos) {
         while let Some(first) = self.packets.front() {
             let waits = first.as_ref().is_some_and(|packet| now.since(packet.time) < UNREAD_NS);
@@ -238,16 +238,16 @@ impl<P, W: Clone> Network<P, W> {
 
 type Waiting = HashMap<Passage, VecDeque<Waits>, RandomState>;
 
-/// Something that waits for its other half.
+/// A packet or event that waits for its counterpart.
 #[derive(Debug, Clone, Copy)]
 struct Waits {
     since: Nanos,
     number: u64,
-    /// Nothing else has waited at its passage meanwhile.
+    /// Whether nothing else has waited at its passage meanwhile.
     is_only: bool,
 }
 
-/// The first that waits at a passage, and whether it could be taken for another.
+/// Takes the first that waits at a passage; also returns whether it was the only one.
 fn next(waiting: &mut Waiting, passage: Passage, now: Nanos) -> Option<(u64, bool)> {
     let list = waiting.get_mut(&passage)?;
     while list.front().is_some_and(|first| now.since(first.since) > APART_NS) {
@@ -267,7 +267,7 @@ fn wait(waiting: &mut Waiting, passage: Passage, now: Nanos, number: u64) {
     {
         list.pop_front();
     }
-    // Those further ahead have been told so by the one behind them.
+    // Earlier ones were marked when the next was added.
     if let Some(last) = list.back_mut() {
         last.is_only = false;
     }
@@ -302,7 +302,7 @@ mod tests {
         network.started(0xa, Passage { is_inbound: false, ..LO }, Nanos(11));
         network.arrived(0xa, LO, Nanos(12), true);
         network.arrived(0xa, LO, Nanos(13), false);
-        // Stamped behind the event that tells of it, or before it.
+        // Its time stamp is after the kernel event, or before it.
         network.captured(LO, Nanos(14), 1);
         network.read(0xa, &touch(20, "server"));
         network.queued(0xa, Some(touch(30, "server")));
@@ -324,7 +324,7 @@ mod tests {
         network.queued(0xa, Some(touch(5, "client")));
         network.started(0xa, ETH, Nanos(6));
         network.captured(ETH, Nanos(7), 2);
-        // Of a buffer of which nothing is known.
+        // A buffer about which nothing is known.
         network.read(0xb, &touch(9, "nobody"));
         assert_eq!(rows(network), [(1, None, None, true), (2, Some("client"), None, true)]);
     }

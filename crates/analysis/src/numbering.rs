@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Small numbers for threads, processors, keys: whatever comes first is 0.
+//! Interns values as small numbers, in order of their first occurrence.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 
-/// Gives each different thing the next number, so that everything else can be an index.
+/// Gives each distinct value the next number, so that everything else can be an index.
 #[derive(Debug, Clone)]
 pub struct Numbering<K> {
     numbers: HashMap<K, u32, RandomState>,
@@ -21,9 +21,9 @@ impl<K> Default for Numbering<K> {
 }
 
 impl<K: Copy + Eq + Hash> Numbering<K> {
-    /// The number of a thing, new or known.
+    /// The number of a value, new or known.
     ///
-    /// Cost: a comparison where it is the one asked for last, else a look-up.
+    /// Cost: a comparison for the value that was requested last, otherwise a lookup.
     pub fn number(&mut self, thing: K) -> u32 {
         if self.things.get(self.last as usize) == Some(&thing) {
             return self.last;
@@ -37,9 +37,8 @@ impl<K: Copy + Eq + Hash> Numbering<K> {
         number
     }
 
-    /// A thing turns out to be another, which has no number yet: by either it has its number from
-    /// here on, and [`Numbering::things`] has it as the other. Nothing happens if both have numbers
-    /// or neither has.
+    /// Renames a value to one without a number: either now has its number, and [`Numbering::things`]
+    /// contains the new one. No effect if both have numbers or neither has.
     pub fn rename(&mut self, thing: &K, other: K) {
         if let Some(&number) = self.numbers.get(thing)
             && !self.numbers.contains_key(&other)
@@ -49,25 +48,25 @@ impl<K: Copy + Eq + Hash> Numbering<K> {
         }
     }
 
-    /// The number of a thing, if it has one.
+    /// The number of a value, if it has one.
     #[must_use]
     pub fn known(&self, thing: &K) -> Option<u32> {
         self.numbers.get(thing).copied()
     }
 
-    /// The things in the order of their numbers.
+    /// Values in the order of their numbers.
     #[must_use]
     pub fn things(&self) -> &[K] {
         &self.things
     }
 
-    /// How many numbers are given.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.things.len()
     }
 
-    /// Whether none is.
+    /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.things.is_empty()

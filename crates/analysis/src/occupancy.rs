@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who has each processor, from one switch to the next: the one place that decides which stretches are
-//! known. Sums, rows and pictures are made from these stretches.
+//! Occupant of each CPU from one switch to the next: the one place that decides which intervals are
+//! known. Sums, tracks and pictures are made from these intervals.
 
 use lateralis_model::StreamIndex;
 use lateralis_units::Nanos;
 
 use crate::Gaps;
 
-/// A processor turns from one thread to another.
+/// A CPU switches from one thread to another.
 ///
-/// Processors and threads are small numbers ([`crate::Numbering`]).
+/// CPUs and threads are small numbers ([`crate::Numbering`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// Which processor.
+    /// The CPU.
     pub cpu: u32,
-    /// The stream that has it, if no other can have switches of this processor.
+    /// Stream of the switch, if no other stream can have switches of this CPU.
     pub stream: Option<StreamIndex>,
-    /// Who ran until now.
+    /// Occupant until now.
     pub from: Occupant,
-    /// Who comes.
+    /// Occupant from now on.
     pub to: Occupant,
-    /// Whether nothing of who comes is left out from now on: else it may leave and come back unseen.
+    /// Whether the trace has all switches of the new occupant; otherwise it may leave and come back
+    /// unseen.
     pub to_is_whole: bool,
-    /// Whether nothing was left out since the switch before: who came then and leaves now had the
-    /// processor all the time.
+    /// Whether no switch was left out since the previous one: an occupant that came then and leaves now
+    /// had the CPU all the time.
     pub is_since_last: bool,
 }
 
-/// What a processor does.
+/// Occupant of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Occupant {
-    /// Nothing.
+    /// No thread.
     Idle,
-    /// It runs this thread.
+    /// This thread.
     Thread(u32),
 }
 
 impl Occupant {
-    /// Who, if anybody.
+    /// The thread, unless idle.
     #[must_use]
     pub fn thread(self) -> Option<u32> {
         match self {
@@ -49,23 +50,23 @@ impl Occupant {
     }
 }
 
-/// A processor from one switch to the next.
+/// A CPU from one switch to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// Which processor.
+    /// The CPU.
     pub cpu: u32,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
-    /// Who had it all the time; `None` where that is not known.
+    /// Occupant for all of the interval; `None` if unknown.
     pub occupant: Option<Occupant>,
     /// The first of these came and the other left: switches in between are missing.
     pub missing: Option<[Occupant; 2]>,
 }
 
 impl Stretch {
-    /// How long it is.
+    /// Length in nanoseconds.
     #[must_use]
     pub fn nanos(&self) -> u64 {
         self.end.since(self.begin).max(0) as u64
@@ -80,12 +81,12 @@ struct Cpu {
     has_appeared: bool,
 }
 
-/// Follows processors through their switches, in the order of time on each.
+/// Follows the switches of CPUs, in time order for each CPU.
 ///
-/// A stretch in which switches may be missing is given to no thread: what threads and
-/// processors get is certain, and with missing switches it could only be more.
+/// An interval in which switches may be missing is attributed to no thread: the times of threads and CPUs
+/// are certain, and missing switches could only add to them.
 ///
-/// Cost: constant for each switch, and a search among the gaps; memory by processors.
+/// Cost: constant for each switch, and a search in the gaps; memory proportional to the CPUs.
 #[derive(Debug, Clone)]
 pub struct Occupancy {
     begin: Nanos,
@@ -94,19 +95,19 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// From a moment on, with where events are missing.
+    /// Starts at a time, with the known gaps.
     #[must_use]
     pub fn new(begin: Nanos, gaps: Gaps) -> Self {
         Self { begin, gaps, cpus: Vec::new() }
     }
 
-    /// More is known by now of where events are missing.
+    /// Replaces the known gaps.
     pub fn set_gaps(&mut self, gaps: Gaps) {
         self.gaps = gaps;
     }
 
-    /// Something happened on a processor. Of the first event: the stretch before it, of which nothing is
-    /// known.
+    /// An event happened on a CPU. For the first event, returns the interval before it, whose occupant is
+    /// unknown.
     #[inline]
     pub fn appear(&mut self, cpu: u32, time: Nanos) -> Option<Stretch> {
         if self.cpu(cpu).has_appeared {
@@ -116,17 +117,17 @@ impl Occupancy {
         Some(self.stretch(cpu, None, time))
     }
 
-    /// Who came to a processor last, as far as that is known.
+    /// The thread that came to a CPU last, if known.
     #[must_use]
     pub fn occupant(&self, cpu: u32) -> Option<Occupant> {
         self.cpus.get(cpu as usize)?.occupant
     }
 
-    /// Takes the next switch of its processor, and gives the stretch that it ends.
+    /// Processes the next switch of a CPU; returns the interval that it ends.
     ///
-    /// Nothing is known before the first switch: who leaves then may have come a moment before, for
-    /// switches are recorded later than other events of a system begin. Where the thread that leaves
-    /// is not the one that came, switches are missing in between, and the stretch is unknown.
+    /// Nothing is known before the first switch: the thread that leaves then may have come just before,
+    /// as the recording of switches starts later than that of other events. If the thread that leaves is
+    /// not the one that came, switches are missing in between, and the interval is unknown.
     pub fn switch(&mut self, switch: Switch) -> Stretch {
         let cpu = self.cpu(switch.cpu);
         (cpu.stream, cpu.has_appeared) = (switch.stream, true);
@@ -140,14 +141,14 @@ impl Occupancy {
         Stretch { missing, ..stretch }
     }
 
-    /// The trace ends, or recordings end behind which others begin. What follows the last switch of a
-    /// processor is unknown: of the next one only the recorder could say when it did not come.
+    /// Ends the trace, or a recording that others follow. The interval after the last switch of a CPU is
+    /// unknown: only the recorder could know how long no further switch came.
     pub fn finish(&mut self, cpu: u32, end: Nanos) -> Stretch {
         self.cpu(cpu).occupant = None;
         self.stretch(cpu, None, end)
     }
 
-    /// Whether events that say who had a processor may be missing in a stretch.
+    /// Whether events that determine the occupant may be missing in an interval.
     pub(crate) fn has_gap(&self, stretch: &Stretch) -> bool {
         let stream = self.cpus.get(stretch.cpu as usize).and_then(|cpu| cpu.stream);
         self.gaps.between_in(stream, stretch.begin, stretch.end)
@@ -162,7 +163,7 @@ impl Occupancy {
         &mut self.cpus[index]
     }
 
-    /// Ends what a processor did since its last switch.
+    /// Ends the interval since the last switch of a CPU.
     fn stretch(&mut self, cpu: u32, occupant: Option<Occupant>, end: Nanos) -> Stretch {
         let of = self.cpu(cpu);
         let (begin, stream) = (of.since, of.stream);

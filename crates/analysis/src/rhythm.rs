@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How often over time, and the longest silences.
+//! Event rates over time, and the longest silences.
 
 use lateralis_units::Nanos;
 
 use crate::series::Grid;
 
-/// Times in any order, counted in equal buckets of time, with the first and the last of
-/// each bucket. A silence that is as long as a bucket is wide crosses a border between
-/// two, so that all of these are known to the nanosecond without keeping the times.
+/// Event times in any order, counted in equal buckets of time, with the first and the last event of each
+/// bucket. A silence at least as long as a bucket crosses a bucket boundary, so all of these are known to
+/// the nanosecond without keeping the times.
 ///
-/// Times before the beginning are counted and make no silences. Memory: 24 bytes a bucket.
+/// Events before the begin are counted, but do not end silences. Memory: 24 bytes per bucket.
 #[derive(Debug, Clone)]
 pub struct Rhythm {
     grid: Grid,
@@ -24,17 +24,17 @@ struct Beat {
     last: u64,
 }
 
-/// A time without events between two events.
+/// An interval without events between two events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Silence {
-    /// The event before.
+    /// Time of the event before.
     pub begin: Nanos,
-    /// The event after.
+    /// Time of the event after.
     pub end: Nanos,
 }
 
 impl Silence {
-    /// How long, in nanoseconds.
+    /// Length in nanoseconds.
     #[must_use]
     pub fn nanos(&self) -> u64 {
         self.end.0.wrapping_sub(self.begin.0) as u64
@@ -42,7 +42,7 @@ impl Silence {
 }
 
 impl Rhythm {
-    /// From `begin` on, in at most `buckets` (at least 2).
+    /// Starts at `begin`, with at most `buckets` buckets (at least 2).
     #[must_use]
     pub fn new(begin: Nanos, buckets: usize) -> Self {
         Self { grid: Grid::new(begin, buckets), buckets: Vec::new(), early_count: 0 }
@@ -78,7 +78,7 @@ impl Rhythm {
         }
     }
 
-    /// Counts events. Cost: of times that ascend, a search in each bucket they are of.
+    /// Counts events. Cost: for ascending times, a search in each bucket.
     pub fn add_all(&mut self, times: &[Nanos]) {
         if !times.is_sorted() {
             return times.iter().for_each(|&time| self.add(time));
@@ -87,7 +87,7 @@ impl Rhythm {
         self.early_count += early as u64;
         let mut rest = &times[early..];
         let Some(&last) = rest.last() else { return };
-        // Reaches to the last, so that the width stays as it is from here on.
+        // Reaches to the last time, so that the width does not change below.
         let last = self.grid.offset(last);
         if self.grid.index(last) >= self.buckets.len() {
             self.reach(last);
@@ -110,19 +110,18 @@ impl Rhythm {
         self.grid.width()
     }
 
-    /// Events before the beginning.
+    /// Number of events before the begin.
     #[must_use]
     pub fn early_count(&self) -> u64 {
         self.early_count
     }
 
-    /// Events in each bucket, from the beginning to the last that has any.
+    /// Events in each bucket, up to the last that has any.
     pub fn counts(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         self.buckets.iter().map(|beat| beat.count)
     }
 
-    /// Silences at least as long as a bucket is wide, longest first, the earlier of equal
-    /// ones first; at most `limit`.
+    /// Silences at least as long as a bucket, longest first, equal ones in time order; at most `limit`.
     #[must_use]
     pub fn silences(&self, limit: usize) -> Vec<Silence> {
         let at = |offset: u64| Nanos(self.grid.begin.0.wrapping_add(offset as i64));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads and processors together: a thread runs where and as long as its processor is known to have it,
-//! so that both say the same of every moment.
+//! Combines threads and CPUs: a thread runs exactly while its CPU is known to run it, so that both agree
+//! at every time.
 
 use lateralis_units::Nanos;
 
@@ -9,36 +9,36 @@ use crate::occupancy::{Occupancy, Occupant, Stretch, Switch};
 use crate::thread_states::{Comes, GoesInto, Leaves, ThreadInterval, ThreadState, ThreadStates};
 use crate::{Gaps, ThreadTotals, Utilisation};
 
-/// Sums of what threads and processors did.
+/// Sums over threads and CPUs.
 #[derive(Debug)]
 pub struct ScheduleSums {
-    /// By processor, and the running time of each thread.
+    /// By CPU, and the running time of each thread.
     pub utilisation: Utilisation,
     /// By thread and state.
     pub threads: ThreadTotals,
-    /// Wake-ups of threads that were awake.
+    /// Wakeups of threads that were awake.
     pub needless_wakes: u64,
 }
 
-/// Follows threads and processors through switches and wake-ups, in the order of time.
+/// Follows threads and CPUs through switches and wakeups, in time order.
 ///
-/// Threads and processors are small numbers ([`crate::Numbering`]). Cost: constant for each event; memory by
-/// threads and processors.
+/// CPUs and threads are small numbers ([`crate::Numbering`]). Cost: constant for each event; memory
+/// proportional to threads and CPUs.
 #[derive(Debug)]
 pub struct Scheduling {
     occupancy: Occupancy,
     states: ThreadStates,
     cpu_count: u32,
     sums: Option<Box<ScheduleSums>>,
-    /// Stretches of threads that were not taken yet.
+    /// Thread intervals that have not been taken yet.
     ended: Vec<ThreadInterval>,
-    /// Contradictions that were not taken yet.
+    /// Contradictions that have not been taken yet.
     contradictions: Vec<Contradiction>,
 }
 
 impl Scheduling {
-    /// From a moment on, with where events are missing; `buckets` of a time series of each processor at most,
-    /// where sums are wanted.
+    /// Starts at a time, with the known gaps; `buckets`: compute sums, with at most this number of
+    /// buckets in the time series of each CPU.
     #[must_use]
     pub fn new(begin: Nanos, gaps: &Gaps, buckets: Option<usize>) -> Self {
         let sums = |buckets| ScheduleSums {
@@ -56,35 +56,35 @@ impl Scheduling {
         }
     }
 
-    /// More is known by now of where events are missing.
+    /// Replaces the known gaps.
     pub fn set_gaps(&mut self, gaps: &Gaps) {
         self.states.set_gaps(gaps.clone());
         self.occupancy.set_gaps(gaps.clone());
     }
 
-    /// The sums so far, where they are wanted; from now on there are none.
+    /// Takes the sums so far, if enabled; afterwards there are none.
     #[must_use]
     pub fn take_sums(&mut self) -> Option<Box<ScheduleSums>> {
         self.sums.take()
     }
 
-    /// As [`ThreadStates::now`].
+    /// See [`ThreadStates::now`].
     #[must_use]
     pub fn now(&self, thread: u32) -> Option<(Option<ThreadState>, Nanos, Option<u32>)> {
         self.states.now(thread)
     }
 
-    /// Stretches of threads that have ended since this was asked last, in the order of their ends.
+    /// Thread intervals that ended since the last call, in the order of their ends.
     pub fn take(&mut self) -> impl Iterator<Item = ThreadInterval> + '_ {
         self.ended.drain(..)
     }
 
-    /// Contradictions found since this was asked last.
+    /// Contradictions found since the last call.
     pub fn take_contradictions(&mut self) -> impl Iterator<Item = Contradiction> + '_ {
         self.contradictions.drain(..)
     }
 
-    /// Something happened on a processor.
+    /// An event happened on a CPU.
     #[inline]
     pub fn appear(&mut self, cpu: u32, time: Nanos) {
         self.cpu_count = self.cpu_count.max(cpu.saturating_add(1));
@@ -94,24 +94,24 @@ impl Scheduling {
         }
     }
 
-    /// As [`ThreadStates::has_wakes`].
+    /// See [`ThreadStates::has_wakes`].
     #[must_use]
     pub fn has_wakes(&self) -> bool {
         self.states.has_wakes()
     }
 
-    /// As [`ThreadStates::set_unordered`].
+    /// See [`ThreadStates::set_unordered`].
     pub fn set_unordered(&mut self, thread: u32, time: Nanos) {
         self.states.set_unordered(thread, time);
     }
 
-    /// As [`ThreadStates::forget`].
+    /// See [`ThreadStates::forget`].
     pub fn forget(&mut self, thread: u32, time: Nanos) {
         self.states.forget(thread, time);
         self.end(None);
     }
 
-    /// A thread is made by another: it has no time before.
+    /// A thread is created by another: it did not exist before.
     pub fn made(&mut self, time: Nanos, thread: u32) {
         self.states.made(time, thread);
         if let Some(sums) = &mut self.sums {
@@ -120,7 +120,7 @@ impl Scheduling {
         self.end(None);
     }
 
-    /// A thread is made ready to run, and whether it was not before.
+    /// A thread is woken; returns whether it was not runnable before.
     pub fn wake(&mut self, time: Nanos, thread: u32) -> bool {
         let is_ready = self.states.wake(time, thread);
         if let Some(sums) = &mut self.sums {
@@ -130,7 +130,8 @@ impl Scheduling {
         is_ready
     }
 
-    /// A processor turns from one thread, which goes into this, to another. Gives what it did until now.
+    /// A CPU switches from one thread, which enters `goes_into`, to another. Returns the interval that
+    /// ends.
     pub fn switch(&mut self, switch: &Switch, goes_into: GoesInto) -> Stretch {
         let Switch { time, cpu, stream, from, to, to_is_whole, is_since_last } = *switch;
         self.appear(cpu, time);
@@ -143,7 +144,7 @@ impl Scheduling {
             let kind = ContradictionKind::OtherThreadLeft { came, left };
             self.contradictions.push(Contradiction { cpu, begin, end, kind });
         }
-        // No thread is on two processors: where another says so as well, both are unknown.
+        // A thread is not on two CPUs: if another CPU claims it as well, both are unknown.
         if let Some(Occupant::Thread(thread)) = stretch.occupant
             && !self.states.has_run_on(thread, cpu, time)
         {
@@ -173,7 +174,7 @@ impl Scheduling {
         stretch
     }
 
-    /// Counts what has ended.
+    /// Adds ended intervals to the sums.
     fn end(&mut self, switched: Option<(u32, Occupant)>) {
         self.contradictions.extend(self.states.take_contradictions());
         for interval in self.states.take() {
@@ -184,7 +185,7 @@ impl Scheduling {
         }
     }
 
-    /// The trace ends, or recordings end behind which others begin.
+    /// Ends the trace, or a recording that others follow.
     pub fn finish(&mut self, end: Nanos) {
         for cpu in 0..self.cpu_count {
             let came = self.occupancy.occupant(cpu);

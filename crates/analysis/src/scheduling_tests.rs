@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads and processors: drawn by hand, and at random.
+//! Threads and CPUs: cases drawn by hand, and random ones.
 
 use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use ThreadState::{Blocked, Preempted, Runnable, Running, Sleeping};
 
 const REST: Occupant = Idle;
 
-/// With sums, from 0 on.
+/// With sums, starting at 0.
 fn from(begin: i64, gaps: &Gaps) -> Scheduling {
     Scheduling::new(Nanos(begin), gaps, Some(16))
 }
@@ -26,7 +26,7 @@ fn switch(time: i64, cpu: u32, from: Occupant, to: Occupant) -> Switch {
 }
 
 impl Scheduling {
-    /// Both known, and the one that leaves goes into a state.
+    /// A switch with complete threads, the leaving one entering a state.
     fn turns(&mut self, time: i64, cpu: u32, (from, into): (Occupant, GoesInto), to: Occupant) {
         self.switch(&switch(time, cpu, from, to), into);
     }
@@ -47,7 +47,7 @@ impl Scheduling {
         &self.sums.as_ref().unwrap().threads.threads()[thread as usize]
     }
 
-    /// By state.
+    /// Times by state.
     fn times(&self, thread: u32) -> [(u64, u64); 6] {
         ThreadState::ALL.map(|state| {
             let time = self.of(thread).of(state);
@@ -77,7 +77,7 @@ fn each_stretch_between_two_seen_ends_has_its_state() {
     states.turns(10, 0, sleeps(1), Thread(2));
     states.wake(Nanos(30), 1);
     states.wake(Nanos(31), 1);
-    // 2 is preempted by 1, goes to another processor and waits for a disk there.
+    // 2 is preempted by 1, goes to another CPU and waits for a disk there.
     states.turns(37, 0, leaves(2, Preempted), Thread(1));
     states.turns(40, 1, IDLE, Thread(2));
     states.turns(45, 1, leaves(2, Blocked), REST);
@@ -103,12 +103,12 @@ fn contradictions_have_a_place_unless_a_loss_explains_them() {
     let run = |gaps: &Gaps| {
         let mut states = from(0, gaps);
         states.turns(10, 0, IDLE, Thread(1));
-        // 1 leaves its processor later than it comes to another.
+        // 1 leaves its CPU later than it comes to another.
         states.turns(20, 1, IDLE, Thread(1));
         states.turns(40, 0, sleeps(1), REST);
         // 2 leaves where 1 had come.
         states.turns(50, 1, sleeps(2), Thread(3));
-        // 3 is woken, and by its processor it runs: up to the end nothing says who is right.
+        // 3 is woken while its CPU claims to run it: up to the end it is undecided which is right.
         states.turns(60, 0, IDLE, Thread(3));
         states.finish(Nanos(100));
         let list = states.take_contradictions();
@@ -162,12 +162,12 @@ fn stretches_are_those_that_the_times_are_sums_of() {
 fn what_contradicts_itself_is_unknown() {
     let mut states = all();
     states.turns(0, 0, IDLE, Thread(1));
-    // Another leaves than came, and one that was never woken comes.
+    // A different thread leaves than came, and one that was never woken comes.
     states.turns(10, 0, sleeps(2), Thread(3));
     states.turns(20, 0, sleeps(3), REST);
     states.turns(30, 0, IDLE, Thread(3));
     states.turns(40, 0, sleeps(3), REST);
-    // Two processors say that they run it.
+    // Two CPUs claim to run it.
     states.turns(50, 0, IDLE, Thread(3));
     states.turns(55, 1, IDLE, Thread(3));
     states.finish(Nanos(60));
@@ -176,7 +176,7 @@ fn what_contradicts_itself_is_unknown() {
     assert_eq!(states.times(3)[Running as usize], (20, 2));
     assert_eq!(states.times(3)[Sleeping as usize], (0, 0));
     assert_eq!(states.times(3)[Runnable as usize], (0, 0));
-    // 20 to 30: no wake-up was seen; 40 to 60: likewise, and two processors claim it.
+    // 20 to 30: no wakeup was seen; 40 to 60: likewise, and two CPUs claim it.
     assert_eq!(states.of(3).unknown_nanos, 30);
 }
 
@@ -186,7 +186,7 @@ fn a_thread_that_is_made_has_nothing_before() {
     states.made(Nanos(5), 1);
     states.turns(7, 0, IDLE, Thread(1));
     states.turns(9, 0, ends(1), REST);
-    // Its number is used again.
+    // Its number is reused.
     states.made(Nanos(50), 1);
     states.turns(51, 0, IDLE, Thread(1));
     states.turns(53, 0, ends(1), REST);
@@ -234,7 +234,7 @@ fn contradictions_are_unknown_time() {
     all.push(switch(10, 0, Thread(1), Thread(2)));
     all.push(switch(20, 0, Thread(3), Thread(1)));
     all.push(switch(30, 0, Thread(1), Thread(4)));
-    // It comes to another processor, and leaves neither.
+    // It comes to another CPU, and leaves neither.
     all.push(switch(35, 1, Idle, Thread(4)));
     all.push(switch(40, 0, Thread(4), Idle));
     all.finish(Nanos(40));
@@ -254,7 +254,7 @@ fn migrations_are_counted() {
         all.push(switch(time, cpu, Idle, Thread(0)));
     }
     assert_eq!(all.ran()[0].migration_count, 2);
-    // It was on 6 before its first switch.
+    // It was on CPU 6 before its first switch.
     all.push(switch(5, 6, Thread(1), Idle));
     all.push(switch(6, 7, Idle, Thread(1)));
     assert_eq!(all.ran()[1].migration_count, 1);
@@ -269,7 +269,7 @@ fn loss(&(stream, begin, long): &(u32, i64, i64)) -> Loss {
     }
 }
 
-/// A thread, or none, that is on no other processor.
+/// A thread, or none, that is on no other CPU.
 fn free(number: u32, on: &[Occupant], cpu: usize) -> Occupant {
     let is_elsewhere = |who| on.iter().enumerate().any(|(at, other)| at != cpu && *other == who);
     Some(Thread(number)).filter(|who| number != 0 && !is_elsewhere(*who)).unwrap_or(Idle)
@@ -279,11 +279,11 @@ fn free(number: u32, on: &[Occupant], cpu: usize) -> Occupant {
 fn a_thread_may_move_in_the_moment_in_which_it_leaves() {
     let mut all = all();
     all.turns(0, 1, IDLE, Thread(1));
-    // Its new processor is heard of first.
+    // The switch of its new CPU comes first.
     all.turns(30, 0, IDLE, Thread(1));
     all.turns(30, 1, leaves(1, Preempted), Idle);
     all.turns(45, 0, sleeps(1), Idle);
-    // Now it is on two for a while.
+    // Now it is on two CPUs for a while.
     all.turns(50, 0, IDLE, Thread(1));
     all.turns(55, 1, IDLE, Thread(1));
     all.turns(57, 0, sleeps(1), Idle);
@@ -294,8 +294,8 @@ fn a_thread_may_move_in_the_moment_in_which_it_leaves() {
     assert_eq!((all.cpus()[0].busy_nanos, all.cpus()[1].busy_nanos), (15, 30));
 }
 
-/// Found by fuzzing: a path asked whether events are missing between two events, a stretch whether they are
-/// at one of its ends.
+/// Found by fuzzing: the path test checked for events missing between two events, the interval test also
+/// at the ends.
 #[test]
 fn a_stretch_is_known_up_to_the_last_event_before_a_loss_and_from_the_first_after_it() {
     let gaps = Gaps::new(&[loss(&(0, 20, 20))], &[], |_| None);
@@ -345,8 +345,8 @@ proptest! {
         }
     }
 
-    /// Whatever switches say, of whomever, with whatever left out: a thread runs as long as it is in that
-    /// state, and its stretches in a state are the sums of them.
+    /// For arbitrary switches and omissions: a thread's running time equals its time in that state, and
+    /// the intervals of a thread in a state add up to its sums.
     #[test]
     fn threads_and_processors_say_the_same(
         steps in prop::collection::vec(
@@ -392,8 +392,8 @@ proptest! {
         prop_assert_eq!(busy, all.ran().iter().map(|of| of.running_nanos).sum::<u64>());
     }
 
-    /// Any switches, with threads on several processors at once: what is known of a thread or a processor is
-    /// contradicted by no processor, each asked one by one.
+    /// Arbitrary switches, with threads on several CPUs at once: no CPU contradicts the known intervals
+    /// of a thread or CPU, each checked individually.
     #[test]
     fn what_is_known_is_contradicted_by_no_processor(
         steps in prop::collection::vec((0i64..4, 0u32..3, 0u32..4, 0u32..4, 0u8..8), 0..60),
@@ -401,7 +401,7 @@ proptest! {
         let who = |number: u32| if number == 0 { Idle } else { Thread(number) };
         let mut all = all();
         let (mut time, mut told, mut stretches) = (0, Vec::new(), Vec::new());
-        // Who comes where and when, and who came there before.
+        // Thread, CPU and time of each arrival, and the one before.
         let mut claims: Vec<(u32, u32, i64, i64)> = Vec::new();
         let mut last = [None; 3];
         for (later, cpu, old, new, what) in steps {
@@ -411,7 +411,7 @@ proptest! {
                 (0, _) => drop(all.wake(Nanos(time), new)),
                 (1, _) => all.made(Nanos(time), new),
                 _ => {
-                    // Mostly the one leaves that came.
+                    // In most cases the thread that leaves is the one that came.
                     let came = last[cpu as usize].filter(|_| what != 2);
                     let old = came.map_or(old, |(came, _)| came);
                     let next = switch(time, cpu, who(old), who(new));

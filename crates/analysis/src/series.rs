@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sums over time, in equal buckets whose number is bounded.
+//! Sums over time, in a bounded number of equal buckets.
 
 use lateralis_units::Nanos;
 
-/// Time cut into equal buckets from a beginning on. Where time goes further than the
-/// buckets reach, they become twice as wide, two and two joined.
+/// Time cut into equal buckets from a begin on. If a time is beyond the last bucket, pairs of buckets are
+/// joined and the width doubles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
     pub begin: Nanos,
@@ -22,7 +22,7 @@ impl Grid {
         1 << self.shift
     }
 
-    /// Nanoseconds since the beginning, 0 before it.
+    /// Nanoseconds since the begin, 0 before it.
     pub fn offset(&self, time: Nanos) -> u64 {
         // The difference of two i64 fits a u64.
         if time <= self.begin { 0 } else { time.0.wrapping_sub(self.begin.0) as u64 }
@@ -37,7 +37,7 @@ impl Grid {
         Nanos::nearest(i128::from(self.begin.0) + offset as i128)
     }
 
-    /// Widens the buckets until one reaches `offset`: `join` puts two and two together.
+    /// Widens the buckets until one contains `offset`: `join` merges pairs.
     pub fn reach(&mut self, offset: u64, mut join: impl FnMut()) {
         while offset >> self.shift >= self.limit as u64 {
             self.shift += 1;
@@ -46,10 +46,10 @@ impl Grid {
     }
 }
 
-/// A sum in each of at most so many equal buckets of time.
+/// A sum in each of a bounded number of equal buckets of time.
 ///
-/// Memory: eight bytes a bucket. The width is a power of two of nanoseconds, the smallest
-/// with which the buckets suffice.
+/// Memory: eight bytes per bucket. The width is the smallest power of two of nanoseconds with which the
+/// buckets suffice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     grid: Grid,
@@ -63,7 +63,7 @@ impl Default for Series {
 }
 
 impl Series {
-    /// From `begin` on, with at most `buckets` (at least 2).
+    /// Starts at `begin`, with at most `buckets` buckets (at least 2).
     #[must_use]
     pub fn new(begin: Nanos, buckets: usize) -> Self {
         Self { grid: Grid::new(begin, buckets), values: Vec::new() }
@@ -81,13 +81,13 @@ impl Series {
         index
     }
 
-    /// Adds to the bucket of a moment; what is before the beginning counts in the first.
+    /// Adds to the bucket of a time; times before the begin count in the first.
     pub fn add(&mut self, time: Nanos, amount: u64) {
         let index = self.reach(self.grid.offset(time));
         self.values[index] += amount;
     }
 
-    /// Adds to each bucket the nanoseconds of `from`..`until` that lie in it.
+    /// Adds to each bucket its part of the nanoseconds of `from`..`until`.
     ///
     /// Cost: a step for each bucket touched.
     pub fn add_stretch(&mut self, from: Nanos, until: Nanos) {
@@ -110,13 +110,13 @@ impl Series {
         self.grid.width()
     }
 
-    /// When a bucket begins.
+    /// Start time of a bucket.
     #[must_use]
     pub fn begin_of(&self, index: usize) -> Nanos {
         self.grid.begin_of(index)
     }
 
-    /// The sums from the beginning to the last bucket that has any.
+    /// Sums up to the last bucket that has any.
     #[must_use]
     pub fn values(&self) -> &[u64] {
         &self.values

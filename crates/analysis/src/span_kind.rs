@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans of one kind: how many, how long, by key and by thread, and which stand out.
+//! Statistics of the spans of one kind: count, durations, by key and by thread, and outliers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,19 +11,19 @@ use crate::durations::sum;
 use crate::keyless::Keyless;
 use crate::{Censored, Distribution, Durations, Edge, Histogram, InFlight, Numbering, Side, Span};
 
-/// How much a [`SpanTable`](crate::SpanTable) keeps.
+/// Memory limits of a [`SpanTable`](crate::SpanTable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanLimits {
-    /// Durations of one kind kept one by one, eight bytes each; above, percentiles come
-    /// from a histogram and those of single keys are not known.
+    /// Durations of one kind that are kept individually, eight bytes each; above, percentiles come from a
+    /// histogram and those of single keys are unknown.
     pub durations: usize,
-    /// Keys of one kind that have numbers of their own, some 200 bytes each.
+    /// Keys of one kind with statistics of their own, some 200 bytes each.
     pub keys: usize,
     /// Outliers of one kind that are kept.
     pub slowest: usize,
-    /// Whether [`SpanKind::in_flight`] is wanted.
+    /// Whether to compute [`SpanKind::in_flight`].
     pub in_flight: bool,
-    /// Whether [`SpanKind::threads`] are wanted.
+    /// Whether to compute [`SpanKind::threads`].
     pub threads: bool,
 }
 
@@ -33,40 +33,40 @@ impl Default for SpanLimits {
     }
 }
 
-/// What tells groups of a kind apart: the key, and the process where equal keys of two
-/// processes are two things, as addresses are.
+/// Identifies a group of a kind: the key, and the process if equal keys of two processes mean different
+/// objects, as with addresses.
 pub type GroupKey = (Option<u32>, Option<u64>);
 
 /// Spans of one kind with the same key.
 #[derive(Debug, Clone, Default)]
 pub struct Group {
-    /// Certain ones.
+    /// Number of certain spans.
     pub count: u64,
-    /// Their nanoseconds.
+    /// Their total in nanoseconds.
     pub total: u128,
-    /// The shortest.
+    /// The shortest duration.
     pub min: Option<u64>,
-    /// The longest, the earliest of several.
+    /// The longest span, the earliest if there are several.
     pub longest: Option<Span>,
-    /// Those that events may be missing in.
+    /// Number of spans in which events may be missing.
     pub touched_count: u64,
     kept: Vec<u64>,
     is_kept: bool,
 }
 
-/// What one thread began of a kind.
+/// Spans of a kind begun by one thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OfThread {
-    /// Certain ones.
+    /// Number of certain spans.
     pub count: u64,
-    /// Their nanoseconds.
+    /// Their total in nanoseconds.
     pub total: u128,
     /// The longest of them in nanoseconds.
     pub max: u64,
 }
 
 impl OfThread {
-    /// Adds what another did.
+    /// Adds the sums of another.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.total += other.total;
@@ -74,24 +74,23 @@ impl OfThread {
     }
 }
 
-/// Spans of one kind.
+/// Statistics of the spans of one kind.
 #[derive(Debug)]
 pub struct SpanKind {
-    /// Of those with keys, how many have begun and not ended.
+    /// Number of open spans with keys.
     keyed_open_count: u64,
     orphan_count: u64,
     pub(crate) keyless: Keyless,
-    /// Which of the groups is that of those.
+    /// Group of the spans without keys.
     keyless_group: Option<u32>,
     keys: Numbering<GroupKey>,
     groups: Vec<Group>,
     other: Group,
     threads: Vec<(u32, OfThread)>,
-    /// All of them once there are too many to keep.
+    /// All durations, once there are too many to keep.
     beyond: Option<Durations>,
     kept: usize,
-    /// Nanoseconds in which certain spans were the innermost of their thread, and of how
-    /// many spans that is known.
+    /// Self time of certain spans in nanoseconds, and the number of spans for which it is known.
     own: (u128, u64),
     in_flight: InFlight,
     slowest: BinaryHeap<Reverse<(u64, Reverse<Nanos>, u64)>>,
@@ -124,13 +123,13 @@ impl SpanKind {
         }
     }
 
-    /// One has begun.
+    /// A span begins.
     #[inline]
     pub(crate) fn begins(&mut self, is_keyless: bool) {
         *self.open_count(is_keyless) += 1;
     }
 
-    /// One that had begun has ended.
+    /// An open span ends.
     #[inline]
     pub(crate) fn ends(&mut self, is_keyless: bool) {
         let open = self.open_count(is_keyless);
@@ -142,7 +141,7 @@ impl SpanKind {
         if is_keyless { &mut self.keyless.open_count } else { &mut self.keyed_open_count }
     }
 
-    /// One has ended that never began.
+    /// A span ends that never began.
     pub(crate) fn is_orphan(&mut self) {
         self.orphan_count += 1;
     }
@@ -203,7 +202,7 @@ impl SpanKind {
         self.stand_out(span);
     }
 
-    /// A certain one without a key has ended, which was the innermost of its thread for so long.
+    /// A certain span without a key has ended, with this self time.
     #[inline]
     pub(crate) fn keyless_ended_on_its_thread(
         &mut self,
@@ -221,7 +220,7 @@ impl SpanKind {
         self.keyless_ended(begin, end, writer);
     }
 
-    /// A certain one without a key has ended.
+    /// A certain span without a key has ended.
     #[inline]
     fn keyless_ended(&mut self, begin: Nanos, end: Nanos, writer: Option<Writer>) {
         if self.keyless.is_full() {
@@ -235,7 +234,7 @@ impl SpanKind {
         }
     }
 
-    /// For one more without a key.
+    /// Makes room for another span without a key.
     #[cold]
     fn make_place(&mut self) {
         if self.beyond.is_none() {
@@ -251,7 +250,7 @@ impl SpanKind {
         }
     }
 
-    /// Puts those without keys into all numbers.
+    /// Adds the accumulated spans without keys to all statistics.
     pub(crate) fn settle(&mut self) {
         let group = match self.keyless_group {
             Some(index) => &mut self.groups[index as usize],
@@ -272,7 +271,7 @@ impl SpanKind {
         durations.clear();
     }
 
-    /// Perhaps one without a key is the longest of them, or stands out.
+    /// Checks whether a span without a key is the longest, or an outlier.
     #[cold]
     fn is_long(&mut self, span: &Span) {
         let longest = self.group(span).lengthen(span);
@@ -285,17 +284,17 @@ impl SpanKind {
         self.keyless.floor = least.min(longest.saturating_add(1));
     }
 
-    /// One was the innermost of its thread for so long.
+    /// Adds the self time of a span.
     pub(crate) fn own_for(&mut self, nanos: u64) {
         self.own = (self.own.0 + u128::from(nanos), self.own.1 + 1);
     }
 
-    /// What a thread did of it; threads in ascending order.
+    /// Adds the sums of a thread; call in ascending order of threads.
     pub(crate) fn credit(&mut self, thread: u32, of: OfThread) {
         self.threads.push((thread, of));
     }
 
-    /// One of those that are open has just ended.
+    /// An open span has just ended.
     #[inline]
     pub(crate) fn under_way(&mut self, nanos: u64) {
         if !self.limits.in_flight {
@@ -334,35 +333,35 @@ impl SpanKind {
         self.slowest.push(Reverse((entry.0, entry.1, index)));
     }
 
-    /// Spans with both ends, whatever is missing in them: never more than there were.
+    /// Number of spans with both ends, whatever is missing in them: a lower bound of the actual number.
     #[must_use]
     pub fn paired_count(&self) -> u64 {
         let groups = self.groups.iter().chain([&self.other]);
         groups.map(|group| group.count).sum::<u64>() + self.touched_count
     }
 
-    /// Those of them that events may be missing in; their durations count nowhere.
+    /// Number of those in which events may be missing; their durations are not used.
     #[must_use]
     pub fn touched_count(&self) -> u64 {
         self.touched_count
     }
 
-    /// Spans that have begun and not ended.
+    /// Number of spans that have begun and not ended.
     #[must_use]
     pub fn unfinished_count(&self) -> u64 {
         self.keyed_open_count + self.keyless.open_count
     }
 
-    /// Ends that came without a beginning; without a key also those before whose beginning
-    /// more than 1024 others have begun and not ended.
+    /// Number of ends without a begin; without a key also those for which more than 1024 others have
+    /// begun since and not ended.
     #[must_use]
     pub fn orphan_count(&self) -> u64 {
         self.orphan_count
     }
 
-    /// Durations of all certain ones; `None` if there are none.
+    /// Distribution of all certain durations; `None` if there are none.
     ///
-    /// Cost: some steps for each that is kept.
+    /// Cost: some steps for each kept duration.
     #[must_use]
     pub fn distribution(&self) -> Option<Distribution> {
         match &self.beyond {
@@ -375,13 +374,13 @@ impl SpanKind {
         self.groups.iter().chain([&self.other]).map(|group| group.kept.as_slice()).collect()
     }
 
-    /// Nanoseconds of all certain ones.
+    /// Total of all certain durations in nanoseconds.
     #[must_use]
     pub fn total_nanos(&self) -> u128 {
         self.groups.iter().chain([&self.other]).map(|group| group.total).sum()
     }
 
-    /// How many of which duration.
+    /// Histogram of the durations.
     #[must_use]
     pub fn histogram(&self) -> Histogram {
         if let Some(beyond) = &self.beyond {
@@ -392,7 +391,7 @@ impl SpanKind {
         histogram
     }
 
-    /// Percentiles with those that have not ended, of some of which it is known how long they were seen.
+    /// Percentiles including spans that have not ended, for some of which a minimum duration is known.
     #[must_use]
     pub fn censored(&self, open: &[u64]) -> Option<Censored> {
         let count = self.unfinished_count();
@@ -402,7 +401,7 @@ impl SpanKind {
         }
     }
 
-    /// The distribution and the histogram, for the cost of one.
+    /// Both the distribution and the histogram, for the cost of one.
     #[must_use]
     pub fn summary(&self) -> (Option<Distribution>, Histogram) {
         match &self.beyond {
@@ -411,33 +410,33 @@ impl SpanKind {
         }
     }
 
-    /// Nanoseconds in which they were the innermost span of their thread, and of how many
-    /// that is known: of those that begin and end on one thread.
+    /// Self time in nanoseconds, and the number of spans for which it is known: those that begin and end
+    /// on one thread.
     #[must_use]
     pub fn own(&self) -> (u128, u64) {
         self.own
     }
 
-    /// Certain ones by how many of the kind were open when they ended; not those that are told
-    /// as a whole. Empty if [`SpanLimits::in_flight`] is not wanted.
+    /// Certain spans by the number of open ones of the kind when they ended, without complete spans of
+    /// one event. Empty unless [`SpanLimits::in_flight`] is set.
     #[must_use]
     pub fn in_flight(&self) -> &InFlight {
         &self.in_flight
     }
 
-    /// By key, in the order in which they came.
+    /// Statistics by key, in order of first occurrence.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = (GroupKey, &Group)> {
         self.keys.things().iter().copied().zip(&self.groups)
     }
 
-    /// What belongs to keys beyond the limit.
+    /// Statistics of keys beyond the limit.
     #[must_use]
     pub fn other_keys(&self) -> &Group {
         &self.other
     }
 
-    /// By the thread that began them, an index into [`SpanPairer::threads`]; ascending. Empty if
-    /// [`SpanLimits::threads`] are not wanted.
+    /// Sums by the thread that began the spans, an index into [`SpanPairer::threads`]; ascending. Empty
+    /// unless [`SpanLimits::threads`] is set.
     ///
     /// [`SpanPairer::threads`]: crate::SpanPairer::threads
     #[must_use]
@@ -445,7 +444,7 @@ impl SpanKind {
         &self.threads
     }
 
-    /// The slowest, slowest first; of equal ones the earlier first.
+    /// The slowest spans, slowest first; equal ones in time order.
     #[must_use]
     pub fn slowest(&self) -> Vec<Span> {
         let mut spans = self.slowest_spans.clone();
@@ -455,7 +454,7 @@ impl SpanKind {
 }
 
 impl Group {
-    /// Of equal ones the earlier is the longest. Gives how long that takes.
+    /// Updates the longest span, of equal ones the earlier. Returns its length.
     fn lengthen(&mut self, span: &Span) -> u64 {
         if self.longest.is_none_or(|longest| longest.nanos() < span.nanos()) {
             self.longest = Some(*span);
@@ -463,7 +462,7 @@ impl Group {
         self.longest.map_or(0, |longest| longest.nanos())
     }
 
-    /// Adds the spans of another. Cost: copies what that keeps.
+    /// Adds the statistics of another. Cost: copies its kept durations.
     pub fn merge(&mut self, other: &Self) {
         if self.count + self.touched_count == 0 {
             self.clone_from(other);
@@ -479,7 +478,7 @@ impl Group {
         self.is_kept &= other.is_kept;
     }
 
-    /// Durations of the certain ones; `None` if there are none, or too many were to keep.
+    /// Certain durations; `None` if there are none, or too many to keep.
     #[must_use]
     pub fn distribution(&self) -> Option<Distribution> {
         Distribution::of(&[&self.kept]).filter(|_| self.is_kept)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From the edges of many kinds of spans to spans: which end belongs to which beginning, how sure
-//! that is, and how long each span was the innermost of its thread. The one place that decides it.
+//! Pairs the edges of many kinds of spans: which end belongs to which begin, with which certainty, and
+//! the self time of each span. The one place that decides this.
 //!
 //! ```text
 //! edges in the order of time ─┬─ with a key ─► Pairer of their kind ─┬─► SpanSink
@@ -17,53 +17,53 @@ use crate::early_ends::{EarlyEnd, EarlyEnds};
 use crate::nesting::Stack;
 use crate::{Edge, Ended, Gaps, Nesting, Numbering, Pairer, Side, Span, SpanCertainty, Wholes};
 
-/// An edge of a span without a key, where it is known whose.
+/// An edge of a span without a key on a known thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadEdge {
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// Of which kind.
+    /// Kind.
     pub kind: u32,
-    /// Which side.
+    /// Side.
     pub side: Side,
 }
 
 /// A span with both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairedSpan<T = ()> {
-    /// Its kind.
+    /// Kind of the span.
     pub kind: u32,
     /// Both ends.
     pub span: Span,
-    /// The tag of its beginning.
+    /// Tag of its begin.
     pub tag: T,
-    /// The tag of its end.
+    /// Tag of its end.
     pub end_tag: T,
     /// The thread that began it, an index into [`SpanPairer::threads`].
     pub thread: u32,
-    /// Whether it is one if missing events are put back ([`SpanCertainty`]).
+    /// Whether it would stay the same if missing events were put back ([`SpanCertainty`]).
     pub is_certain: bool,
-    /// Nanoseconds in which it was the innermost span of its thread; `None` where that is not known:
-    /// it ended on another thread, or events are missing that may have been inside.
+    /// Self time in nanoseconds; `None` if unknown: it ended on another thread, or events inside may be
+    /// missing.
     pub own_nanos: Option<u64>,
 }
 
-/// A span without a key, certain, whose events have no tag: they came in a run of their thread, fast.
+/// A certain span without a key, whose events have no tags: it came in a run of its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanInRun {
-    /// Its kind.
+    /// Kind of the span.
     pub kind: u32,
-    /// When it began and ended.
+    /// Times of its begin and end.
     pub interval: (Nanos, Nanos),
-    /// Whose it is.
+    /// Its thread.
     pub writer: Option<Writer>,
-    /// The same as an index into [`SpanPairer::threads`].
+    /// Its thread as an index into [`SpanPairer::threads`].
     pub thread: u32,
-    /// Nanoseconds in which it was the innermost span of its thread.
+    /// Self time in nanoseconds.
     pub own_nanos: u64,
 }
 
-/// Takes what a [`SpanPairer`] finds, in the order of the events that tell it.
+/// Receives the output of a [`SpanPairer`], in the order of the events that complete it.
 pub trait SpanSink<T> {
     /// A span begins.
     #[inline]
@@ -74,7 +74,7 @@ pub trait SpanSink<T> {
     /// A span has ended that began in the trace.
     fn pairs(&mut self, paired: &PairedSpan<T>);
 
-    /// One without a key has ended in a run of its thread, where nothing is missing.
+    /// A span without a key has ended in a run of its thread, with no events missing.
     fn pairs_in_run(&mut self, span: &SpanInRun);
 
     /// A span ended that did not begin in the trace.
@@ -82,8 +82,7 @@ pub trait SpanSink<T> {
         let _ = (kind, end, tag);
     }
 
-    /// The end of a span has come that was told as a whole: the time of its own is known, and
-    /// whether that is certain.
+    /// A complete span of one event has ended: its self time is known, and whether that is certain.
     fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {
         let _ = (ended, is_certain);
     }
@@ -91,29 +90,31 @@ pub trait SpanSink<T> {
 
 /// Pairs the edges of many kinds of spans as they come.
 ///
-/// Events of one time in different streams have no order. An end belongs to what began before; one to which
-/// nothing does waits for a beginning of its own time, and is an orphan when that has passed ([`EarlyEnds`]).
+/// Events of equal time in different streams have no order. An end belongs to a begin before it. An end
+/// without one waits for a begin of equal time, and is an orphan once that time has passed
+/// ([`EarlyEnds`]).
 ///
-/// Cost: that of [`Pairer`] and [`Nesting`] and a look-up. Memory: by open spans, kinds and threads.
+/// Cost: that of [`Pairer`] and [`Nesting`] plus a lookup. Memory: proportional to open spans, kinds and
+/// threads.
 #[derive(Debug)]
 pub struct SpanPairer<T = ()> {
-    /// Of spans with keys, by kind.
+    /// Pairers of spans with keys, by kind.
     pairers: Vec<Pairer<T>>,
-    /// Of each kind whether those with a key are in no thread.
+    /// By kind: whether spans with a key are outside of the nesting of threads.
     beside: Vec<bool>,
     /// Open spans of each thread; those without keys are paired here.
     nesting: Nesting<T>,
     wholes: Wholes,
     early: EarlyEnds<T>,
     threads: Numbering<Option<Writer>>,
-    /// Threads by the low bits of their numbers.
+    /// Threads by the low bits of their ids.
     recent: Vec<(Option<Writer>, u32)>,
     certainty: SpanCertainty,
-    /// Kinds with begins whose ends had no room to wait.
+    /// Kinds with begins whose ends were dropped for lack of room.
     unmatched: HashSet<u32, RandomState>,
-    /// What is missing behind it changes nothing.
+    /// End of the time range; gaps after it have no effect.
     until: Nanos,
-    /// Whether anybody wants to know how long spans with keys were the innermost.
+    /// Whether to compute self times of spans with keys.
     has_own: bool,
     has_runs: bool,
     is_disordered: bool,
@@ -123,8 +124,7 @@ pub struct SpanPairer<T = ()> {
 const RECENT: usize = 1 << 12;
 
 impl<T: Copy + Default> SpanPairer<T> {
-    /// Of what happens from a time on and up to another, with these stretches of missing events.
-    /// `has_own`: whether the own time of spans is wanted.
+    /// For events in a time range, with these gaps. `has_own`: whether to compute self times.
     #[must_use]
     pub fn new((begin, end): (Nanos, Nanos), gaps: Gaps, has_own: bool) -> Self {
         Self {
@@ -144,38 +144,38 @@ impl<T: Copy + Default> SpanPairer<T> {
         }
     }
 
-    /// Makes a kind known, in the order of their numbers, with whether those with a key are beside
-    /// what their threads do: they take no time from it, and nothing takes any from them.
+    /// Adds a kind, in the order of their numbers. `is_beside_threads`: spans with a key are outside of
+    /// the nesting of threads, so that they take no self time from other spans, and lose none.
     pub fn add_kind(&mut self, is_beside_threads: bool) {
         self.beside.push(is_beside_threads);
         self.pairers.push(Pairer::default());
     }
 
-    /// Of spans of a kind it is not known which end belongs to which beginning.
+    /// Marks the spans of a kind as uncertain: their ends cannot be assigned to begins.
     pub fn set_uncertain(&mut self, kind: u32) {
         self.certainty.set_uncertain(kind);
     }
 
-    /// Whether spans of a kind can have ended that are unfinished here: their ends had the time of their
-    /// begins, came first, and were too many to be kept.
+    /// Whether unfinished spans of a kind may have ended: their ends had the time of their begins, came
+    /// first, and were too many to keep.
     #[must_use]
     pub fn is_unmatched(&self, kind: u32) -> bool {
         self.unmatched.contains(&kind)
     }
 
-    /// Kinds that are known.
+    /// Number of known kinds.
     #[must_use]
     pub fn kind_count(&self) -> usize {
         self.pairers.len()
     }
 
-    /// Where events are missing, and what is in doubt.
+    /// Gaps and doubts.
     #[must_use]
     pub fn certainty(&self) -> &SpanCertainty {
         &self.certainty
     }
 
-    /// More is known by now of where events are missing.
+    /// Replaces the known gaps.
     pub fn set_gaps(&mut self, gaps: Gaps) {
         self.certainty.set_gaps(gaps);
     }
@@ -186,8 +186,8 @@ impl<T: Copy + Default> SpanPairer<T> {
         self.threads.things()
     }
 
-    /// Whether a run has been pushed out of its turn: then numbers may be wrong, and all must
-    /// be told again, edge by edge.
+    /// Whether a run was pushed out of order: then results may be wrong, and all edges must be pushed
+    /// again individually.
     #[must_use]
     pub fn is_disordered(&self) -> bool {
         self.is_disordered
@@ -217,30 +217,29 @@ impl<T: Copy + Default> SpanPairer<T> {
         }
         let number = self.threads.number(writer);
         if self.recent.is_empty() {
-            // The first thread stands for all that is not known yet.
+            // Unused entries hold the first thread.
             self.recent = vec![(writer, number); RECENT];
         }
         self.recent[place] = (writer, number);
         number
     }
 
-    /// A thread turns out to be of another process than it was taken for: what it has open without a
-    /// key is its own still.
+    /// Assigns a thread to another process: its open spans without a key stay its own.
     pub fn reassign(&mut self, from: Writer, to: Writer) {
         self.threads.rename(&Some(from), Some(to));
     }
 
-    /// An edge is left out, because nobody knows its thread.
+    /// Notes an edge that is left out because its thread is unknown.
     pub fn doubt(&mut self, kind: u32, time: Nanos) {
         self.certainty.doubt(kind, time);
     }
 
-    /// A span begins, and nobody knows its thread.
+    /// Notes the begin of a span whose thread is unknown.
     pub fn doubt_own(&mut self, time: Nanos) {
         self.certainty.doubt_own(time);
     }
 
-    /// Takes the next edge in the order of time, of this stream.
+    /// Processes the next edge in time order, of this stream.
     ///
     /// Cost: without a key, a step on the stack of its thread.
     pub fn push(
@@ -296,9 +295,9 @@ impl<T: Copy + Default> SpanPairer<T> {
         } else if beginner == thread {
             self.nesting.end(thread, kind, edge.key, begin, edge.time)
         } else {
-            // Whole spans of that thread may have ended meanwhile: the time since is not theirs.
+            // Complete spans of that thread may have ended meanwhile: the time since is not theirs.
             self.reach(beginner, edge.time, true, sink);
-            // The thread may be told further than this already.
+            // The events of the thread may already have been processed beyond this time.
             self.is_disordered |= self.has_runs && self.nesting.until(beginner) >= edge.time;
             self.nesting.leave(beginner, kind, edge.key, begin, edge.time);
             None
@@ -309,7 +308,7 @@ impl<T: Copy + Default> SpanPairer<T> {
         sink.pairs(&PairedSpan { kind, span, tag, end_tag, thread, is_certain, own_nanos });
     }
 
-    /// Time has come up to here: ends that wait for a beginning of an earlier time have none.
+    /// Advances the time: ends waiting for a begin of an earlier time have none.
     #[inline]
     pub fn pass(&mut self, time: Nanos, sink: &mut impl SpanSink<T>) {
         if !self.early.is_empty() {
@@ -317,14 +316,14 @@ impl<T: Copy + Default> SpanPairer<T> {
         }
     }
 
-    /// Whether an end waits for a beginning of its own time.
+    /// Whether an end waits for a begin of equal time.
     #[must_use]
     #[inline]
     pub fn has_early_ends(&self) -> bool {
         !self.early.is_empty()
     }
 
-    /// A span begins. Whether it has ended at the same time, in another stream.
+    /// A span begins. Returns whether it has ended at the same time, in another stream.
     #[cold]
     fn begin_of_early(
         &mut self,
@@ -350,12 +349,11 @@ impl<T: Copy + Default> SpanPairer<T> {
         true
     }
 
-    /// Takes edges without keys that follow each other on one thread, when it is the turn of the
-    /// first: what other threads do meanwhile may come later. The same as [`SpanPairer::push`] for
-    /// each of them, if until the last of them the thread does nothing else; and if no events are
-    /// missing.
+    /// Processes consecutive edges without keys of one thread, at the turn of the first: events of other
+    /// threads in between may come later. Equivalent to [`SpanPairer::push`] for each of them if the
+    /// thread has no other events until the last of them, and no events are missing.
     ///
-    /// Cost: a look-up, and a step on the stack of the thread for each.
+    /// Cost: a lookup, and a step on the stack of the thread for each.
     pub fn push_run(
         &mut self,
         writer: Option<Writer>,
@@ -392,7 +390,8 @@ impl<T: Copy + Default> SpanPairer<T> {
                 sink.begins(kind, true);
                 continue;
             }
-            // No other stream has an event of this thread at the same time, else there were no run.
+            // No other stream has an event of this thread at the same time; otherwise this would not be a
+            // run.
             match stack.end_youngest(kind, (time, stream)) {
                 Some((begin, own_nanos, _)) => {
                     let interval = (begin, time);
@@ -403,7 +402,7 @@ impl<T: Copy + Default> SpanPairer<T> {
         }
     }
 
-    /// Takes a span that is told as a whole, in the order of beginnings; gives its thread.
+    /// Processes a complete span, in the order of begins; returns its thread.
     pub fn push_whole(&mut self, kind: u32, span: &Span, sink: &mut impl SpanSink<T>) -> u32 {
         let thread = self.thread(span.begin.writer);
         self.know(kind);
@@ -423,7 +422,7 @@ impl<T: Copy + Default> SpanPairer<T> {
         });
     }
 
-    /// All whole spans end whose ends are still to come, and no end waits any more.
+    /// Ends all complete spans whose ends are still to come, and all waiting ends.
     pub fn finish(&mut self, sink: &mut impl SpanSink<T>) {
         self.early.pass(None, sink);
         let Self { nesting, wholes, certainty, until, .. } = self;
@@ -433,10 +432,9 @@ impl<T: Copy + Default> SpanPairer<T> {
         });
     }
 
-    /// Spans that have begun and not ended: their kinds, the events that began them and their tags;
-    /// by kind, earliest first.
+    /// Open spans: their kinds, begin events and tags; by kind, earliest first.
     ///
-    /// Cost: by open spans.
+    /// Cost: proportional to open spans.
     #[must_use]
     pub fn unfinished(&self) -> Vec<(u32, Edge, T)> {
         let keyed = (0..).zip(&self.pairers).flat_map(|(kind, of)| {
@@ -452,8 +450,8 @@ impl<T: Copy + Default> SpanPairer<T> {
         all
     }
 
-    /// Whatever is open stays so: no end that comes belongs to it. Gives what [`SpanPairer::unfinished`]
-    /// gives.
+    /// Gives up all open spans: no later end belongs to them. Returns the same as
+    /// [`SpanPairer::unfinished`].
     pub fn take_unfinished(&mut self, sink: &mut impl SpanSink<T>) -> Vec<(u32, Edge, T)> {
         self.finish(sink);
         let all = self.unfinished();
@@ -462,7 +460,7 @@ impl<T: Copy + Default> SpanPairer<T> {
         all
     }
 
-    /// Gives up the open spans of kinds of which more than so many are open.
+    /// Gives up the open spans of kinds that have more than `most` of them.
     pub fn bound(&mut self, most: u64) -> Vec<(u32, Edge, T)> {
         let mut keyless = vec![0_u64; self.pairers.len()];
         self.nesting.keyless().for_each(|(_, kind, ..)| keyless[kind as usize] += 1);
@@ -488,7 +486,7 @@ impl<T: Copy + Default> SpanPairer<T> {
     }
 }
 
-/// Spans without a key are of their thread: the youngest open one of the kind ends.
+/// Spans without a key belong to their thread: the youngest open one of the kind ends.
 fn keyless<T: Copy + Default>(
     stack: &mut Stack<T>,
     (certainty, early): (&mut SpanCertainty, &mut EarlyEnds<T>),
@@ -531,8 +529,8 @@ mod tests {
         }
     }
 
-    /// Found by fuzzing: an end on another thread came after a whole span of this one had ended, and the time
-    /// between became its own.
+    /// Found by fuzzing: an end on another thread came after a complete span of this one had ended, and
+    /// the time in between became its own.
     #[test]
     fn a_span_that_another_thread_ends_gives_no_time_to_whole_spans_that_ended_before() {
         const HELD: u32 = 0;
@@ -547,14 +545,14 @@ mod tests {
         pairer.push(HELD, edge(10, Side::Begin, 1), (0, ()), &mut own);
         let whole = Span { begin: edge(25, Side::Begin, 1), end: edge(185, Side::End, 1) };
         pairer.push_whole(WHOLE, &whole, &mut own);
-        // Nothing ends, but the thread is seen while the whole span lasts.
+        // Nothing ends, but the thread has an event during the complete span.
         pairer.push(HELD, Edge { key: Some(4), ..edge(70, Side::End, 1) }, (0, ()), &mut own);
         pairer.push(HELD, edge(268, Side::End, 2), (0, ()), &mut own);
         pairer.finish(&mut own);
         assert_eq!(own.0, [160]);
     }
 
-    /// Certain and other spans by begin and end, and orphans.
+    /// Certain and other spans by begin and end, and the number of orphans.
     #[derive(Default)]
     struct Found(Vec<(i64, i64, bool)>, u32);
 
@@ -570,7 +568,7 @@ mod tests {
         }
     }
 
-    /// Of edges, each with stream, time, side and thread.
+    /// Pairs edges given as stream, time, side and thread.
     fn found(
         edges: &[(u32, i64, Side, u32)],
         key: Option<u64>,
@@ -595,17 +593,17 @@ mod tests {
             let one = (vec![(5, 5, true)], 0, 0);
             assert_eq!(found(&[end, begin], key), one);
             assert_eq!(found(&[begin, end], key), one);
-            // Of one stream the order is known.
+            // Within one stream the order is known.
             assert_eq!(found(&[(1, 5, End, 1), begin], key), (vec![], 1, 1));
             // An end of an earlier time does not wait.
             assert_eq!(found(&[(0, 4, End, 1), begin], key), (vec![], 1, 1));
-            // What began before ends before what begins now.
+            // The span that began before ends before the one that begins now.
             let (before, last) = ((2, 3, Begin, 1), (1, 9, End, 1));
             let both = (vec![(3, 5, true), (5, 9, true)], 0, 0);
             assert_eq!(found(&[before, begin, end, last], key), both);
             assert_eq!(found(&[before, end, begin, last], key), both);
         }
-        // By any thread.
+        // On any threads.
         let [before, end] = [(2, 3, Begin, 1), (0, 5, End, 2)];
         let [begin, last] = [(1, 5, Begin, 2), (1, 9, End, 2)];
         let both = (vec![(3, 5, true), (5, 9, true)], 0, 0);
@@ -613,7 +611,8 @@ mod tests {
         assert_eq!(found(&[before, end, begin, last], Some(7)), both);
     }
 
-    /// More ends than there is room for, all of one time: whatever the room decides is not certain.
+    /// More ends of equal time than there is room for: the results that depend on the limit are not
+    /// certain.
     #[test]
     fn a_million_ends_of_one_time_before_their_beginnings_are_bounded_and_not_certain() {
         let count = 1_000_000;
@@ -635,7 +634,7 @@ mod tests {
         assert!(pairer.is_unmatched(0));
     }
 
-    /// Two streams have more ends than there is room for: any of them can be that of a begin in the first.
+    /// Two streams have more ends than there is room for: any of them may belong to a begin in the first.
     #[test]
     fn ends_of_two_streams_for_which_there_is_no_room_leave_begins_of_both_unmatched() {
         let count = 70_000;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans of many kinds: how many, how long, which key, whose, and which stand out.
+//! Statistics of spans of many kinds: counts, durations, keys, threads, and outliers.
 //!
-//! Spans that may be wrong because events are missing inside them are counted apart and
-//! leave all durations alone: what is told about durations is of spans that are certain.
+//! Spans that may be wrong because events are missing inside them are counted separately and not used for
+//! durations: statistics of durations are those of certain spans.
 
 use lateralis_model::Quality;
 use lateralis_units::Nanos;
@@ -10,9 +10,9 @@ use lateralis_units::Nanos;
 use crate::credits::Credits;
 use crate::{Edge, Ended, Gaps, PairedSpan, Span, SpanInRun, SpanKind, SpanLimits, SpanSink};
 
-/// Adds up the spans of many kinds as a [`SpanPairer`](crate::SpanPairer) finds them.
+/// Adds up the spans of many kinds as a [`SpanPairer`](crate::SpanPairer) produces them.
 ///
-/// Cost: constant. Memory: as [`SpanLimits`] says.
+/// Cost: constant. Memory: bounded by [`SpanLimits`].
 #[derive(Debug)]
 pub struct SpanTable {
     kinds: Vec<SpanKind>,
@@ -21,14 +21,14 @@ pub struct SpanTable {
 }
 
 impl SpanTable {
-    /// Without any span.
+    /// An empty table.
     #[must_use]
     pub fn new(limits: SpanLimits) -> Self {
         Self { kinds: Vec::new(), credits: Credits::default(), limits }
     }
 
-    /// Makes kinds known: in the order of their numbers, each with whether equal keys of
-    /// two processes are two things.
+    /// Adds kinds, in the order of their numbers, each with whether equal keys of two processes mean
+    /// different objects.
     pub fn add_kind(&mut self, is_per_process: bool) {
         self.kinds.push(SpanKind::new(self.limits, is_per_process));
     }
@@ -48,7 +48,7 @@ impl SpanTable {
         }
     }
 
-    /// Once all spans are told: kinds learn of their threads.
+    /// Completes the statistics by thread, after all spans.
     pub fn finish(&mut self) {
         for (thread, kind, of) in self.credits.take() {
             self.kind(kind).credit(thread, of);
@@ -56,13 +56,12 @@ impl SpanTable {
         self.kinds.iter_mut().for_each(SpanKind::settle);
     }
 
-    /// Adds a span that is told as a whole. Its duration is certain, for whoever recorded it has
-    /// measured it.
+    /// Adds a complete span of one event. Its duration is certain, as its producer measured it.
     pub fn add_whole(&mut self, kind: u32, span: &Span, thread: u32) {
         self.add(kind, span, thread, true, None);
     }
 
-    /// One ended that never began.
+    /// Adds an end without a begin.
     pub fn add_orphan(&mut self, kind: u32) {
         self.kind(kind).is_orphan();
     }
@@ -74,7 +73,7 @@ impl SpanTable {
         }
     }
 
-    /// Kinds by number; what they tell of threads is whole once [`SpanTable::finish`]ed.
+    /// Kinds by number; their statistics by thread are complete after [`SpanTable::finish`].
     #[must_use]
     pub fn kinds(&self) -> &[SpanKind] {
         &self.kinds
@@ -121,7 +120,7 @@ impl<T> SpanSink<T> for SpanTable {
     }
 }
 
-/// How far the numbers about spans can be trusted, where events are missing or not.
+/// Quality of the statistics of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanQuality {
     /// Of counts, totals and maxima.
@@ -131,7 +130,7 @@ pub struct SpanQuality {
 }
 
 impl SpanQuality {
-    /// Of all that happened between two times.
+    /// For everything between two times.
     #[must_use]
     pub fn new(gaps: &Gaps, begin: Nanos, end: Nanos) -> Self {
         Self { sum: gaps.of_count(begin, end), value: gaps.of_value(begin, end) }

@@ -19,7 +19,7 @@ fn gaps(stretches: &[(i64, i64)]) -> Gaps {
     Gaps::new(&stretches.iter().map(loss).collect::<Vec<_>>(), &[], |_| None)
 }
 
-/// Edges paired and added up.
+/// Pairs edges and adds them up.
 struct Tabled {
     pairer: SpanPairer,
     table: SpanTable,
@@ -131,7 +131,7 @@ fn limits_keep_sums_exact() {
     assert_eq!((first.count, first.total, first.distribution()), (10, 450, None));
 }
 
-/// What a table says of a kind, each number with its quality.
+/// Statistics of a kind, each with its quality.
 fn numbers(table: &Tabled, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quality)> {
     let quality = SpanQuality::new(gaps, Nanos(0), Nanos(end));
     let mut all = Vec::new();
@@ -264,12 +264,12 @@ proptest! {
     ) {
         let edges: Vec<(u32, Edge)> = raw.iter().enumerate().map(|(at, &(begins, kind, key, tid))| {
             let side = if begins { Side::Begin } else { Side::End };
-            // One of nine has a key.
+            // One in nine has a key.
             (kind, edge(at as i64 + 1, side, (key > 7).then_some(key), tid))
         }).collect();
         let limits = SpanLimits { in_flight: false, ..SpanLimits::default() };
         let mut by_runs = Tabled::new(Nanos(0), Gaps::default(), limits);
-        // Edges that have been told with one before them.
+        // Edges that were already pushed in a run.
         let mut told = vec![false; edges.len()];
         for (at, &(kind, first)) in edges.iter().enumerate() {
             if told[at] {

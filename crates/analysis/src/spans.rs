@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which end belongs to which beginning.
+//! Matches span ends to their begins.
 //!
-//! Spans of equal key match, innermost first. Where several are open, the end
-//! prefers one that its own thread began, then one of its own process, then any:
-//! a mutex at the same address in two processes is two mutexes, but a request
-//! may well be finished by another process than the one that began it. Spans
+//! Spans of equal key match, innermost first. If several are open, an end prefers one that its own thread
+//! began, then one of its own process, then any: a mutex at the same address in two processes is two
+//! mutexes, but a request may well be finished by another process than the one that began it. Spans
 //! without a key belong to their thread.
 //!
-//! Events of one time in different streams have no order: an end belongs to what began before, and
-//! only if nothing did, to what begins at its own time.
+//! Events of equal time in different streams have no order: an end belongs to a begin before it, and only
+//! if there is none, to a begin of equal time.
 //!
 //! ```text
 //! thread 1   (a    (a  )  )
@@ -23,26 +22,26 @@ use foldhash::fast::RandomState;
 use lateralis_model::Writer;
 use lateralis_units::Nanos;
 
-/// Which side of a span an event is.
+/// Side of a span that an event marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// It begins one.
+    /// The begin.
     Begin,
-    /// It ends one.
+    /// The end.
     End,
 }
 
 /// An event that begins or ends a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// Which side.
+    /// Side.
     pub side: Side,
-    /// What tells spans apart; `None` for spans that belong to their thread.
-    /// Equal keys must be equal numbers, different ones different numbers.
+    /// Key of the span; `None` for spans that belong to their thread. Equal keys must be equal numbers,
+    /// different ones different numbers.
     pub key: Option<u64>,
-    /// Who.
+    /// Thread.
     pub writer: Option<Writer>,
 }
 
@@ -56,8 +55,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// How long it took; 0 where clocks of two processors disagree about the
-    /// order of its ends.
+    /// Duration in nanoseconds; 0 if the clocks of two CPUs disagree about the order of its ends.
     #[must_use]
     #[inline]
     pub fn nanos(&self) -> u64 {
@@ -65,37 +63,37 @@ impl Span {
     }
 }
 
-/// The process of threads of which nobody knows which they are: no two of them are known to be of one.
+/// Process id of unidentified threads: no two of them are known to be of one process.
 pub const NOBODY: u32 = u32::MAX;
 
 /// Marks the end of a chain of slots.
 const NONE: u32 = u32::MAX;
 
-/// How many spans open under one key an end looks at to find one of its own thread.
-/// More than this at once is a trace that nobody meant; it must not cost its square.
+/// Number of spans open with one key that an end examines to find one of its own thread. More than this
+/// at once is not intended by any program, and must not cost quadratic time.
 const SEARCH_MAX: usize = 1024;
 
-/// A beginning that waits for its end, in a chain of those with the same key.
+/// A begin that waits for its end, in a chain of those with the same key.
 #[derive(Debug, Clone, Copy)]
 struct Slot<T> {
     edge: Edge,
-    /// What the caller knows of the beginning.
+    /// The caller's tag of the begin.
     tag: T,
-    /// Stream of the beginning.
+    /// Stream of the begin.
     stream: u32,
-    /// The one begun before it under the same key; [`NONE`] for the first.
+    /// The one begun before it with the same key; [`NONE`] for the first.
     below: u32,
 }
 
-/// Pairs edges of one kind of span as they come. With each beginning it keeps a tag, so that callers
-/// need no look-up of their own: the event, its stream.
+/// Pairs edges of one kind of span as they come. With each begin it keeps a tag, so that callers need no
+/// lookup of their own: the event, its stream.
 ///
-/// Memory: by spans open at the same time.
+/// Memory: proportional to spans open at the same time.
 #[derive(Debug)]
 pub struct Pairer<T = ()> {
     /// Youngest open span by key.
     keyed: HashMap<u64, u32, RandomState>,
-    /// The same by thread, for spans without key.
+    /// Youngest open span by thread, for spans without a key.
     of_thread: HashMap<u64, u32, RandomState>,
     slots: Vec<Slot<T>>,
     /// First of the chain of free slots.
@@ -118,18 +116,18 @@ impl<T> Default for Pairer<T> {
 }
 
 impl Pairer {
-    /// [`Pairer::push_tagged`] without tags, of one stream.
+    /// [`Pairer::push_tagged`] without tags, for one stream.
     pub fn push(&mut self, edge: Edge) -> Option<Span> {
         self.push_tagged(edge, 0, ()).map(|(span, ())| span)
     }
 }
 
 impl<T: Copy> Pairer<T> {
-    /// Takes the next edge in the order of time, of this stream; gives the span that it ends, with the tag of
-    /// its beginning.
+    /// Processes the next edge in time order, of this stream; returns the span that it ends, with the tag
+    /// of its begin.
     ///
-    /// Cost: one look-up, and a step for each span open with the same key that an
-    /// end passes over, 1024 at most: beyond that it takes the best of those.
+    /// Cost: one lookup, and a step for each open span with the same key that an end skips, at most 1024:
+    /// beyond that it takes the best of those.
     pub fn push_tagged(&mut self, edge: Edge, stream: u32, tag: T) -> Option<(Span, T)> {
         let entry = match edge.key {
             Some(key) => self.keyed.entry(key),
@@ -184,10 +182,10 @@ impl<T: Copy> Pairer<T> {
         }
     }
 
-    /// A thread turns out to be of another process than it was taken for: the spans without a key
-    /// that it has open are its own still. Gives their beginnings as they were.
+    /// Assigns a thread to another process: its open spans without a key stay its own. Returns their
+    /// original begins.
     ///
-    /// Cost: by those, and by what `to` has open.
+    /// Cost: proportional to those, and to the open spans of `to`.
     pub fn reassign(&mut self, from: Writer, to: Writer) -> Vec<Edge> {
         if self.of_thread.is_empty() {
             return Vec::new();
@@ -206,7 +204,7 @@ impl<T: Copy> Pairer<T> {
             Entry::Vacant(place) => {
                 place.insert(top);
             }
-            // What is open under the other name begun later.
+            // Spans open under the other name began later.
             Entry::Occupied(place) => {
                 let mut last = *place.get();
                 while let Some(slot) = self.slots.get(last as usize)
@@ -221,25 +219,25 @@ impl<T: Copy> Pairer<T> {
         edges
     }
 
-    /// Ends that came without a beginning.
+    /// Number of ends without a begin.
     #[must_use]
     pub fn orphan_count(&self) -> u64 {
         self.orphan_count
     }
 
-    /// Spans that have begun and not ended.
+    /// Number of spans that have begun and not ended.
     #[must_use]
     pub fn unfinished_count(&self) -> u64 {
         self.open_count
     }
 
-    /// The beginnings of those, earliest first.
+    /// Begins of the open spans, earliest first.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Edge> {
         self.unfinished_tagged().into_iter().map(|(edge, _)| edge).collect()
     }
 
-    /// The same with their tags.
+    /// Begins of the open spans with their tags.
     #[must_use]
     pub fn unfinished_tagged(&self) -> Vec<(Edge, T)> {
         let mut edges = Vec::new();
@@ -260,7 +258,7 @@ fn thread(writer: Option<Writer>) -> u64 {
     writer.map_or(u64::MAX, |writer| u64::from(writer.pid) << 32 | u64::from(writer.tid))
 }
 
-/// The open span that an end by `writer` belongs to, of those in the chain from `top` down that
+/// The open span that an end by `writer` belongs to, among those in the chain from `top` down that
 /// `can_be` allows, and the one above it in the chain.
 fn best<T>(
     slots: &[Slot<T>],
@@ -291,21 +289,21 @@ fn best<T>(
     of_process.or(first)
 }
 
-/// What [`pair`] found.
+/// Result of [`pair`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pairs {
     /// Spans in the order of their ends.
     pub spans: Vec<Span>,
-    /// Beginnings without an end, earliest first.
+    /// Begins without an end, earliest first.
     pub unfinished: Vec<Edge>,
-    /// Number of ends without a beginning.
+    /// Number of ends without a begin.
     pub orphan_count: u64,
 }
 
-/// Pairs edges that are in the order of time.
+/// Pairs edges that are in time order.
 ///
-/// Every edge is in exactly one of the three results: beginnings = spans +
-/// unfinished, ends = spans + orphans.
+/// Every edge is in exactly one of the three results: begins = spans + unfinished, ends = spans +
+/// orphans.
 #[must_use]
 pub fn pair(edges: &[Edge]) -> Pairs {
     let mut pairer = Pairer::default();
@@ -318,8 +316,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads a picture: one line per thread, one column per nanosecond; a letter
-    /// after `(` begins a span of that key, one after `)` ends one, `.` is no key.
+    /// Parses a picture: one line per thread, one column per nanosecond; a letter after `(` begins a span
+    /// of that key, one after `)` ends one, `.` is no key.
     fn edges(picture: &[(u32, u32, &str)]) -> Vec<Edge> {
         let mut edges = Vec::new();
         for &(pid, tid, line) in picture {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long a machine is in which state.
+//! Time of a machine in each of its states.
 
 use lateralis_units::Nanos;
 
 use crate::Durations;
 
-/// Stays in one state of one machine that are kept one by one; above, percentiles are rough.
+/// Intervals in one state of one machine that are kept individually; above, percentiles are rough.
 const STAYS_KEPT: usize = 1 << 12;
 
 /// Time in one state.
@@ -13,32 +13,32 @@ const STAYS_KEPT: usize = 1 << 12;
 pub struct InState {
     /// Nanoseconds.
     pub nanos: u64,
-    /// How often it was entered; being told again of the state it is in is no entry.
+    /// Number of times it was entered; a repeated report of the current state is no entry.
     pub entry_count: u64,
-    /// The longest stay in nanoseconds.
+    /// The longest interval in nanoseconds.
     pub longest_nanos: u64,
 }
 
-/// One machine from the first state that is told to the end.
+/// States of one machine, from the first report to the end.
 ///
-/// States are small numbers. Cost: constant; memory by states.
+/// States are small numbers. Cost: constant; memory proportional to the states.
 #[derive(Debug, Clone, Default)]
 pub struct States {
     current: Option<(u32, Nanos)>,
     first: Option<Nanos>,
     states: Vec<InState>,
-    /// Of each state, the stays whose end was told.
+    /// By state, intervals whose end was reported.
     stays: Vec<Durations>,
     unknown_nanos: u64,
     /// The state before a doubt.
     doubted: Option<u32>,
-    /// Whether the current state can have been entered before it was told.
+    /// Whether the current state may have been entered before its first report.
     is_older: bool,
 }
 
 impl States {
-    /// Events may be missing since the last state was told: how long it held is not
-    /// known, nor whether the next is entered or has been all along.
+    /// Events may be missing since the last report: how long that state held is unknown, and so is
+    /// whether the next one is entered or has held all along.
     pub fn doubt(&mut self, time: Nanos) {
         if let Some((state, since)) = self.current.take() {
             let nanos = time.since(since).max(0) as u64;
@@ -47,12 +47,12 @@ impl States {
         }
     }
 
-    /// The machine is in a state from now on. Times in order.
+    /// The machine is in a state from now on. Call in time order.
     pub fn enter(&mut self, time: Nanos, state: u32) {
         if self.current.is_some_and(|(current, _)| current == state) {
             return;
         }
-        // Where no state was known before, this one can have held all along.
+        // If no state was known before, this one may have held all along.
         let is_older = self.current.is_none();
         self.stay(time);
         self.leave(time);
@@ -67,7 +67,7 @@ impl States {
         self.is_older = is_older;
     }
 
-    /// The current state ends by another that is told.
+    /// Another reported state ends the current one.
     fn stay(&mut self, time: Nanos) {
         if let Some((state, since)) = self.current.filter(|_| !self.is_older) {
             let index = state as usize;
@@ -78,7 +78,7 @@ impl States {
         }
     }
 
-    /// Nobody knows the state from now on, until the next is told; also at the end.
+    /// The state is unknown from now on, until the next report; also called at the end.
     pub fn leave(&mut self, time: Nanos) {
         if let Some((state, since)) = self.current.take() {
             let nanos = time.since(since).max(0) as u64;
@@ -88,20 +88,20 @@ impl States {
         }
     }
 
-    /// By state; it may be shorter than there are states.
+    /// By state; may be shorter than the number of states.
     #[must_use]
     pub fn states(&self) -> &[InState] {
         &self.states
     }
 
-    /// By state, how long each stay was whose beginning and end are known: of a state that is told first,
-    /// or first after events were missing, the beginning is not. It may be shorter than there are states.
+    /// By state, the lengths of intervals with known begin and end: the begin is unknown for the first
+    /// report, or the first after missing events. May be shorter than the number of states.
     #[must_use]
     pub fn stays(&self) -> &[Durations] {
         &self.stays
     }
 
-    /// The state it is in, and since when.
+    /// The current state, and its begin.
     #[must_use]
     pub fn current(&self) -> Option<(u32, Nanos)> {
         self.current
@@ -113,7 +113,7 @@ impl States {
         self.unknown_nanos
     }
 
-    /// When a state was told first.
+    /// Time of the first report.
     #[must_use]
     pub fn first(&self) -> Option<Nanos> {
         self.first
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(*one, InState { nanos: 19, entry_count: 2, longest_nanos: 14 });
         assert_eq!(*zero, InState { nanos: 14, entry_count: 3, longest_nanos: 10 });
         assert_eq!((machine.first(), machine.current()), (Some(Nanos(10)), None));
-        // The first can have begun before it was told; the last two were not ended by another state.
+        // The first may have begun before its report; the last two were not ended by another state.
         let stays = |state: usize| {
             let d = machine.stays()[state].clone().distribution().unwrap_or_default();
             (d.count, d.min, d.max, d.total)
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!((one.nanos, one.entry_count, machine.unknown_nanos()), (3, 1, 15));
     }
 
-    /// As whoever reads a trace does it.
+    /// As the reader of a trace calls it.
     fn run(told: &[(i64, u32)], gaps: &Gaps, end: i64) -> States {
         let mut machine = States::default();
         let doubt = |machine: &mut States, time| {

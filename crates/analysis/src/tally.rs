@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many, and how often.
+//! Counts and rates of events.
 
 use lateralis_units::{NANOS_PER_SECOND, Nanos};
 
 /// Counts events and remembers the first and the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// How many.
+    /// Number of events.
     pub count: u64,
     /// Earliest time.
     pub first: Option<Nanos>,
@@ -28,10 +28,10 @@ impl Tally {
         self.merge(&Self::of(times));
     }
 
-    /// One event at each of these times.
+    /// Tally with one event at each of these times.
     #[must_use]
     pub fn of(times: &[Nanos]) -> Self {
-        // Both in one pass over numbers that are compared many at a time.
+        // Both in one pass, with vectorised comparisons.
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for time in times {
             first = first.min(time.0);
@@ -41,15 +41,14 @@ impl Tally {
         Self { count: times.len() as u64, first: ends(first), last: ends(last) }
     }
 
-    /// Counts the events of another.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.first = self.first.into_iter().chain(other.first).min();
         self.last = self.last.max(other.last);
     }
 
-    /// Events per second over a stretch of so many nanoseconds; `None` where no
-    /// time passes, because then there is no rate.
+    /// Events per second over this number of nanoseconds; `None` if it is 0, as there is no rate then.
     #[must_use]
     pub fn rate(&self, over_nanos: i64) -> Option<f64> {
         let seconds = over_nanos as f64 / NANOS_PER_SECOND as f64;

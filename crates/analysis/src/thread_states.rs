@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What threads did with their time: from switches and wake-ups.
+//! State intervals of threads, from switches and wakeups.
 //!
 //! ```text
-//!               switched in                     leaves, and could run on
-//!   runnable ───────────────────► running ──────────────────────────────► preempted ──► running …
-//!      ▲                             │
-//!      │ wake-up                     │ leaves, and waits
-//!      └──────── sleeping, blocked, stopped ◄┘
+//!              switched in                     leaves, still runnable
+//!  runnable ───────────────────► running ──────────────────────────────► preempted ──► running …
+//!     ▲                             │
+//!     │ wakeup                      │ leaves, and waits
+//!     └──────── sleeping, blocked, stopped ◄┘
 //! ```
 //!
-//! A stretch has a state where both of its ends were seen, nothing is missing in between and no processor
-//! contradicts it; else it is unknown, so that each sum of stretches could only be larger. A processor
-//! contradicts if by its last switch it runs the thread while the thread is known to be elsewhere, or not to
-//! run: then neither is known, until that processor switches again.
+//! An interval has a state if both of its ends were seen, nothing is missing in between and no CPU
+//! contradicts it; otherwise it is unknown, so that each sum of intervals is a lower bound. A CPU
+//! contradicts if by its last switch it runs the thread while the thread is known to be elsewhere, or not
+//! to run: then neither is known, until that CPU switches again.
 
 use lateralis_model::StreamIndex;
 use lateralis_units::Nanos;
@@ -20,25 +20,25 @@ use lateralis_units::Nanos;
 use crate::Gaps;
 use crate::contradictions::{Contradiction, ContradictionKind};
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadState {
-    /// It has a processor.
+    /// It runs on a CPU.
     Running,
-    /// It was woken, and waits for a processor.
+    /// It was woken, and waits for a CPU.
     Runnable,
-    /// Another took its processor, and it waits for one.
+    /// Another thread took its CPU, and it waits for one.
     Preempted,
     /// It waits for something; a signal would wake it.
     Sleeping,
-    /// It waits for a device or the like; no signal wakes it.
+    /// It waits for a device or similar; no signal wakes it.
     Blocked,
     /// It is stopped, traced or parked.
     Stopped,
 }
 
 impl ThreadState {
-    /// All of them, in the order of [`ThreadTimes::of`].
+    /// All states, in the order of [`ThreadTimes::of`].
     pub const ALL: [Self; 6] = [
         Self::Running,
         Self::Runnable,
@@ -48,7 +48,7 @@ impl ThreadState {
         Self::Stopped,
     ];
 
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,44 +61,44 @@ impl ThreadState {
         }
     }
 
-    /// Whether it waits for a processor.
+    /// Whether it waits for a CPU.
     #[must_use]
     pub fn is_waiting_for_cpu(self) -> bool {
         matches!(self, Self::Runnable | Self::Preempted)
     }
 }
 
-/// A stretch of a thread in one state.
+/// An interval of a thread in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadInterval {
-    /// Whose.
+    /// The thread.
     pub thread: u32,
-    /// The state; `None`: not known.
+    /// The state; `None` if unknown.
     pub state: Option<ThreadState>,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
-    /// Of a thread that runs, the processor.
+    /// The CPU, if the thread runs.
     pub cpu: Option<u32>,
-    /// Whether its end was seen; else the trace ends.
+    /// Whether its end was seen; otherwise the trace ends.
     pub has_ended: bool,
-    /// Whether nothing is known of the thread before, and it can have been there.
+    /// Whether nothing is known of the thread before, so that it may have been in the state already.
     pub is_first: bool,
-    /// Whether it ended when the thread came to a processor.
+    /// Whether it ended because the thread came to a CPU.
     pub comes_to_cpu: bool,
-    /// Of one whose state is not known: whether it had no processor all the time. It slept, and then may
-    /// have waited for one.
+    /// If the state is unknown: whether the thread was off the CPU all the time. It slept, and may then
+    /// have waited for a CPU.
     pub is_off_cpu: bool,
 }
 
-/// What is known of a thread from a moment on.
+/// Knowledge about a thread from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     State(ThreadState),
-    /// Of its running: on this processor.
+    /// It runs on this CPU.
     On(u32),
-    /// Nothing: a switch of it is missing.
+    /// Unknown: one of its switches is missing.
     Nothing,
     /// It has ended.
     Ended,
@@ -121,32 +121,32 @@ impl Known {
     }
 }
 
-/// What a thread that leaves its processor goes into.
+/// State that a thread enters when it leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoesInto {
     /// This state.
     State(ThreadState),
-    /// Its end.
+    /// It ends.
     End,
-    /// The trace does not say.
+    /// The trace does not contain it.
     Unknown,
 }
 
-/// Follows threads through switches and wake-ups, both in the order of time.
+/// Follows threads through switches and wakeups, both in time order.
 ///
-/// Threads and processors are small numbers ([`crate::Numbering`]). Cost: constant for each event; memory by
-/// threads.
+/// Threads and CPUs are small numbers ([`crate::Numbering`]). Cost: constant for each event; memory
+/// proportional to the threads.
 #[derive(Debug)]
 pub struct ThreadStates {
     gaps: Gaps,
     threads: Vec<Thread>,
-    /// What each processor says by its last switch.
+    /// Claim of each CPU by its last switch.
     cpus: Vec<Claim>,
-    /// Stretches that were not taken yet.
+    /// Intervals that have not been taken yet.
     intervals: Vec<ThreadInterval>,
-    /// Whether the trace has wake-ups.
+    /// Whether the trace has wakeups.
     has_wakes: bool,
-    /// Contradictions that were not taken yet.
+    /// Contradictions that have not been taken yet.
     contradictions: Vec<Contradiction>,
 }
 
@@ -154,13 +154,13 @@ pub struct ThreadStates {
 struct Thread {
     now: Option<(Known, Nanos)>,
     is_first: bool,
-    /// It came to another processor than it was on, and may leave that in the same moment.
+    /// It came to another CPU than it was on, and may leave the old one at the same time.
     moved: Option<Moved>,
-    /// Processors that say that they run it while it is known to be elsewhere.
+    /// Number of CPUs that claim to run it while it is known to be elsewhere.
     rival_count: u32,
-    /// Until when there was such a processor.
+    /// Time until which there was such a CPU.
     contradicted_until: Nanos,
-    /// When its events of one time, in several streams, can have happened in different orders.
+    /// Time at which its events in several streams may have happened in different orders.
     unordered_at: Option<Nanos>,
 }
 
@@ -174,63 +174,64 @@ impl Thread {
         unordered_at: None,
     };
 
-    /// Whether a processor contradicts what is known of it since then.
+    /// Whether a CPU contradicts the knowledge about it since then.
     fn is_contradicted(&self, since: Nanos) -> bool {
         self.rival_count > 0 || self.contradicted_until > since
     }
 
-    /// Whether a state from one time to another depends on the order of events of one time.
+    /// Whether a state in this interval depends on the order of events of equal time.
     fn is_unordered(&self, begin: Nanos, end: Nanos) -> bool {
         begin == end && self.unordered_at == Some(end)
     }
 }
 
-/// Where a thread was, since when, and when it came elsewhere.
+/// Previous CPU of a thread, time of its arrival there, and time of the move.
 #[derive(Debug, Clone, Copy)]
 struct Moved {
     cpu: u32,
     since: Nanos,
     at: Nanos,
-    /// Whether it was contradicted before that.
+    /// Whether it was contradicted before the move.
     is_contradicted: bool,
 }
 
-/// What a processor says by its last switch: that a thread came to it, and did not leave it since.
+/// Claim of a CPU by its last switch: a thread came to it, and did not leave it since.
 #[derive(Debug, Clone, Copy, Default)]
 struct Claim {
-    /// Who came last; it may have left unseen.
+    /// The thread that came last; it may have left unseen.
     came: Option<u32>,
-    /// Since when that thread has it, if every switch of the thread is in the trace.
+    /// Time of its arrival, if the trace has every switch of the thread.
     since: Option<Nanos>,
     stream: Option<StreamIndex>,
-    /// Since when the thread is known to be elsewhere.
+    /// Time from which the thread is known to be elsewhere.
     is_rival_since: Option<Nanos>,
 }
 
 /// A thread that leaves a processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaves {
-    /// Who; `None`: the processor was idle.
+    /// The thread; `None`: the CPU was idle.
     pub thread: Option<u32>,
-    /// What it goes into.
+    /// The state that it enters.
     pub goes_into: GoesInto,
-    /// Whether every switch of it is in the trace; else it only may have run instead of another.
+    /// Whether the trace has every switch of it; otherwise it only matters as the thread that ran instead
+    /// of another.
     pub is_whole: bool,
-    /// Whether it is known to have had the processor since it came ([`crate::Occupancy`]).
+    /// Whether it is known to have had the CPU since it came ([`crate::Occupancy`]).
     pub has_run: bool,
 }
 
-/// A thread that comes to a processor.
+/// A thread that comes to a CPU.
 #[derive(Debug, Clone, Copy)]
 pub struct Comes {
-    /// Who; `None`: the processor becomes idle.
+    /// The thread; `None`: the CPU becomes idle.
     pub thread: Option<u32>,
-    /// Whether every switch of it is in the trace.
+    /// Whether the trace has every switch of it.
     pub is_whole: bool,
 }
 
 impl ThreadStates {
-    /// With where events are missing.
+    /// With the known gaps.
     #[must_use]
     pub fn new(gaps: Gaps) -> Self {
         let (threads, cpus, intervals) = (Vec::new(), Vec::new(), Vec::new());
@@ -238,32 +239,32 @@ impl ThreadStates {
         Self { gaps, threads, cpus, intervals, has_wakes: false, contradictions }
     }
 
-    /// Stretches that have ended since this was asked last, in the order of their ends.
+    /// Intervals that ended since the last call, in the order of their ends.
     pub fn take(&mut self) -> impl Iterator<Item = ThreadInterval> + '_ {
         self.intervals.drain(..)
     }
 
-    /// Contradictions that were found since this was asked last.
+    /// Contradictions found since the last call.
     pub fn take_contradictions(&mut self) -> impl Iterator<Item = Contradiction> + '_ {
         self.contradictions.drain(..)
     }
 
-    /// More is known by now of where events are missing.
+    /// Replaces the known gaps.
     pub fn set_gaps(&mut self, gaps: Gaps) {
         self.gaps = gaps;
     }
 
-    /// What a thread does by the last event that said so, and since when; `None` before the first such
-    /// event, and after its end. Its state is `None` where a switch of it is missing; of a thread that
-    /// runs, the processor is the last.
+    /// Current state of a thread, and its begin; `None` before the first event of the thread, and after
+    /// its end. The state is `None` if one of its switches is missing; for a running thread, the last
+    /// value is its CPU.
     #[must_use]
     pub fn now(&self, thread: u32) -> Option<(Option<ThreadState>, Nanos, Option<u32>)> {
         let (known, since) = self.threads.get(thread as usize)?.now?;
         (known != Known::Ended).then_some((known.state(), since, known.cpu()))
     }
 
-    /// Whether a thread came to a processor, and nothing says that it had left it or was elsewhere before
-    /// this time: no other processor says that it runs it.
+    /// Whether a thread came to a CPU, and nothing shows that it left or was elsewhere before this time:
+    /// no other CPU claims to run it.
     #[must_use]
     pub fn has_run_on(&self, thread: u32, cpu: u32, time: Nanos) -> bool {
         let Some(of) = self.threads.get(thread as usize) else { return false };
@@ -274,7 +275,7 @@ impl ThreadStates {
         }
     }
 
-    /// Whether a thread came to another processor in this moment, and may leave this one in it as well.
+    /// Whether a thread came to another CPU at this time, and may leave this one at the same time.
     fn has_moved(&self, thread: u32, cpu: u32, time: Nanos) -> bool {
         let moved = self.threads.get(thread as usize).and_then(|of| of.moved);
         moved.is_some_and(|moved| (moved.cpu, moved.at) == (cpu, time)) && !self.is_on(thread, cpu)
@@ -291,14 +292,15 @@ impl ThreadStates {
         self.has_wakes
     }
 
-    /// Who came to a processor last; it may have left it unseen.
+    /// The thread that came to a CPU last; it may have left unseen.
     #[must_use]
     pub fn came(&self, cpu: u32) -> Option<u32> {
         self.cpus.get(cpu as usize)?.came
     }
 
-    /// A thread is known to be elsewhere, or not to run, from a time on: the processor to which it came is
-    /// believed no longer, and contradicts, unless events are missing in which the thread can have left it.
+    /// A thread is known to be elsewhere, or not to run, from a time on. The CPU to which it came is no
+    /// longer trusted and counts as a contradiction, unless events are missing in which the thread may
+    /// have left it.
     fn doubt_claim(&mut self, thread: u32, cpu: u32, time: Nanos) {
         let Some(claim) = self.cpus.get_mut(cpu as usize) else { return };
         let Some(since) = claim.since.filter(|_| claim.came == Some(thread)) else { return };
@@ -314,13 +316,13 @@ impl ThreadStates {
         of.rival_count = of.rival_count.saturating_add(1);
     }
 
-    /// A processor switches: what it said until now it says no longer. Gives the thread that came last.
+    /// A CPU switches, which ends its claim. Returns the thread that came last.
     fn take_claim(&mut self, cpu: u32, time: Nanos) -> Option<u32> {
         let old = self.cpus.get_mut(cpu as usize).map(std::mem::take)?;
         if let (Some(thread), Some(since)) = (old.came, old.is_rival_since) {
             let of = self.thread(thread);
             of.rival_count = of.rival_count.saturating_sub(1);
-            // In one moment a thread leaves here and is elsewhere.
+            // At the same time, a thread may leave here and be elsewhere.
             if time > since {
                 of.contradicted_until = of.contradicted_until.max(time);
                 self.contradicts(cpu, thread, since, time);
@@ -329,7 +331,7 @@ impl ThreadStates {
         old.came
     }
 
-    /// A processor said that it runs a thread that was elsewhere, or did not run.
+    /// A CPU claimed to run a thread that was elsewhere, or did not run.
     fn contradicts(&mut self, cpu: u32, thread: u32, begin: Nanos, end: Nanos) {
         let kind = ContradictionKind::RunsElsewhere { thread };
         self.contradictions.push(Contradiction { cpu, begin, end, kind });
@@ -343,7 +345,7 @@ impl ThreadStates {
         &mut self.threads[index]
     }
 
-    /// Ends what a thread did: in `state` all the time, if that is what was known of it.
+    /// Ends the current interval of a thread; `was` returns its state, given the knowledge about it.
     fn turn(
         &mut self,
         thread: u32,
@@ -353,7 +355,7 @@ impl ThreadStates {
     ) {
         self.end_move(thread, false);
         let of = *self.thread(thread);
-        // Where its processor has switched itself, that claims it no longer.
+        // If its CPU has itself switched, it no longer claims the thread.
         if let Some((Known::On(cpu), _)) = of.now
             && next != Known::On(cpu)
         {
@@ -369,7 +371,7 @@ impl ThreadStates {
         if known == Known::Ended {
             return;
         }
-        // Of one that ran, its processor has told whether anything is missing.
+        // For a running thread, its CPU has already determined whether events are missing.
         let is_contradicted = rivals.is_contradicted(begin) || rivals.is_unordered(begin, time);
         let state = was(known).filter(|_| !is_contradicted);
         let is_touched = || is_contradicted || self.gaps.between_in(None, begin, time);
@@ -390,7 +392,8 @@ impl ThreadStates {
         });
     }
 
-    /// What a thread did before it moved: it ran, if it left in that moment. Says whether it moved.
+    /// Ends the interval of a thread before it moved: it ran if it left at that time. Returns whether it
+    /// moved.
     fn end_move(&mut self, thread: u32, has_run: bool) -> bool {
         let of = self.thread(thread);
         let Some(moved) = of.moved.take() else { return false };
@@ -412,28 +415,28 @@ impl ThreadStates {
         true
     }
 
-    /// Events of a thread have this time in several streams, and their order decides what it does: it is
+    /// A thread has events of this time in several streams, and their order determines its state: it is
     /// unknown until [`ThreadStates::forget`] and afterwards until its next event.
     pub fn set_unordered(&mut self, thread: u32, time: Nanos) {
         self.thread(thread).unordered_at = Some(time);
     }
 
-    /// What a thread does from now on is unknown.
+    /// Sets the state of a thread to unknown from now on.
     pub fn forget(&mut self, thread: u32, time: Nanos) {
         if self.now(thread).is_none_or(|(state, ..)| state.is_some()) {
             self.turn(thread, time, |_| None, Known::Nothing);
         }
     }
 
-    /// A thread is made by another: it has no time before.
+    /// A thread is created by another: it did not exist before.
     pub fn made(&mut self, time: Nanos, thread: u32) {
         self.has_wakes = true;
         self.turn(thread, time, |_| None, Known::State(ThreadState::Runnable));
         self.thread(thread).is_first = false;
     }
 
-    /// A thread is made ready to run, and whether it was not before. Of one that runs, or is ready already,
-    /// it says nothing.
+    /// A thread is woken; returns whether it was not runnable before. No effect on a thread that runs or
+    /// is runnable already.
     pub fn wake(&mut self, time: Nanos, thread: u32) -> bool {
         self.has_wakes = true;
         let is_awake = match self.thread(thread).now {
@@ -451,7 +454,7 @@ impl ThreadStates {
         !is_awake
     }
 
-    /// A processor turns from one thread to another; `stream`: that which alone has its switches.
+    /// A CPU switches from one thread to another; `stream`: the only one with its switches.
     pub fn switch(
         &mut self,
         (time, cpu): (Nanos, u32),
@@ -485,7 +488,7 @@ impl ThreadStates {
         }
         let since = to.thread.filter(|_| to.is_whole).map(|_| time);
         self.cpus[index] = Claim { came: to.thread, since, stream, is_rival_since: None };
-        // Who sleeps was woken first, unseen: neither its sleep nor its wait is known.
+        // A sleeping thread was woken before, unseen: neither its sleep nor its wait is known.
         if let Some(to) = to.thread.filter(|_| to.is_whole) {
             if let Some((Known::On(elsewhere), since)) = self.thread(to).now
                 && elsewhere != cpu
@@ -506,19 +509,18 @@ impl ThreadStates {
         }
     }
 
-    /// The trace ends, or recordings end behind which others begin: what threads do still was not seen to
-    /// its end.
+    /// Ends the trace, or a recording that others follow: the ends of current states were not seen.
     pub fn finish(&mut self, end: Nanos) {
         for (thread, of) in (0..).zip(&mut self.threads) {
             let of = std::mem::replace(of, Thread::NEW);
             let Thread { now, is_first, moved, .. } = of;
-            // On two processors at once up to the end: that is one stretch of which nothing is known.
+            // On two CPUs at once up to the end: one unknown interval.
             let now = moved.map(|moved| (Known::Nothing, moved.since)).or(now);
             let Some((known, begin)) = now.filter(|(known, _)| *known != Known::Ended) else {
                 continue;
             };
             let is_whole = !of.is_contradicted(begin) && !self.gaps.between_in(None, begin, end);
-            // Without wake-ups a thread that slept may wait for a processor by now.
+            // Without wakeups, a thread that slept may by now be waiting for a CPU.
             let is_told = |of: &ThreadState| {
                 self.has_wakes || of.is_waiting_for_cpu() || *of == ThreadState::Running
             };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long threads were in each state, and their waits for a processor: sums of [`ThreadInterval`].
+//! Time of threads in each state, and their waits for a CPU: sums of [`ThreadInterval`].
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,45 +11,45 @@ use crate::{Durations, ThreadInterval, ThreadState};
 /// Time in one state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StateTime {
-    /// Nanoseconds of all stretches.
+    /// Nanoseconds of all intervals.
     pub nanos: u64,
-    /// How many stretches.
+    /// Number of intervals.
     pub count: u64,
 }
 
-/// The longest wait for a processor.
+/// The longest wait for a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongestWait {
-    /// When it began.
+    /// Begin of the wait.
     pub begin: Nanos,
-    /// How long it was.
+    /// Length in nanoseconds.
     pub nanos: u64,
-    /// The processor that the thread got.
+    /// CPU that the thread got.
     pub cpu: u32,
-    /// The thread that had that processor for most of the wait; where that is not known, the last one.
-    /// `None`: the processor was idle.
+    /// Thread that had that CPU for most of the wait; the last one if that is unknown. `None`: the CPU
+    /// was idle.
     pub instead: Option<u32>,
-    /// Whether it had been running, and not asleep.
+    /// Whether it had been running rather than sleeping.
     pub was_preempted: bool,
 }
 
-/// What a thread did.
+/// Times of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadTimes {
     times: [StateTime; ThreadState::ALL.len()],
-    /// Nanoseconds between its first event and its last whose state is not known.
+    /// Nanoseconds of unknown state between its first event and its last.
     pub unknown_nanos: u64,
-    /// Waits for a processor, from being woken or preempted to running.
+    /// Waits for a CPU, from being woken or preempted to running.
     pub waits: Durations,
-    /// The longest of them.
+    /// The longest wait.
     pub longest_wait: Option<LongestWait>,
     /// Whether it has ended.
     pub has_ended: bool,
-    /// Whether its times are lower bounds: it began before the trace, goes on at its end, or switches are
-    /// missing.
+    /// Whether its times are lower bounds: it began before the trace, continues at its end, or switches
+    /// are missing.
     pub is_open: bool,
-    /// Whether some of its waits may be longer, or not among them: something between its first event and
-    /// the last is not known, or it waits at the end.
+    /// Whether some of its waits may be longer, or missing: part of the time between its first event and
+    /// the last is unknown, or it waits at the end.
     pub may_wait_more: bool,
 }
 
@@ -60,23 +60,23 @@ impl ThreadTimes {
         self.times[state as usize]
     }
 
-    /// Whether anything is known of it.
+    /// Whether anything is known about it.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.times.iter().any(|time| time.count > 0)
     }
 }
 
-/// Who had a processor: thread, since when and until when. The last [`RUNS`].
+/// Recent occupants of a CPU: thread, begin and end. At most [`RUNS`].
 type Runs = VecDeque<(u32, Nanos, Nanos)>;
 
-/// Stretches of a processor that are remembered, to find the thread that ran instead of a waiting one.
+/// Intervals of a CPU that are remembered to find the thread that ran instead of a waiting one.
 const RUNS: usize = 64;
 
-/// Adds stretches of threads up.
+/// Adds up thread intervals.
 ///
-/// Cost: constant for each, and a look at the last [`RUNS`] of a processor for the longest wait so far of a
-/// thread. Memory: by threads and waits.
+/// Cost: constant for each, and a look at the last [`RUNS`] of a CPU for the longest wait so far of a
+/// thread. Memory: proportional to threads and waits.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadTotals {
     threads: Vec<ThreadTimes>,
@@ -92,7 +92,7 @@ impl ThreadTotals {
         &mut self.threads[index]
     }
 
-    /// A thread had a processor; that it had it all the time need not be known.
+    /// A thread had a CPU; it need not be known to have had it all the time.
     pub fn ran(&mut self, thread: u32, stretch: &Stretch) {
         let index = stretch.cpu as usize;
         if index >= self.runs.len() {
@@ -105,7 +105,7 @@ impl ThreadTotals {
         runs.push_back((thread, stretch.begin, stretch.end));
     }
 
-    /// Who of those that are remembered ran longest on a processor since then.
+    /// The thread that ran longest on a CPU since a time, among those remembered.
     fn ran_most_since(&self, cpu: u32, begin: Nanos) -> Option<u32> {
         let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
         let runs = self.runs.get(cpu as usize)?;
@@ -115,12 +115,12 @@ impl ThreadTotals {
         sums.into_iter().max_by_key(|(_, nanos)| *nanos).map(|(thread, _)| thread)
     }
 
-    /// A thread has ended, or is there again under the number of one that has.
+    /// A thread has ended, or its number is reused.
     pub fn has_ended(&mut self, thread: u32, has_ended: bool) {
         self.thread(thread).has_ended = has_ended;
     }
 
-    /// Adds a stretch. `switched`: the processor whose switch ended it, and who left that then.
+    /// Adds an interval. `switched`: the CPU whose switch ended it, and the occupant that left.
     pub fn add(&mut self, of: &ThreadInterval, switched: Option<(u32, Occupant)>) {
         let nanos = of.end.since(of.begin).max(0) as u64;
         let state = of.state.filter(|_| of.has_ended);
@@ -146,7 +146,7 @@ impl ThreadTotals {
         }
     }
 
-    /// By thread.
+    /// Times by thread.
     #[must_use]
     pub fn threads(&self) -> &[ThreadTimes] {
         &self.threads

@@ -1,58 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Cycles between a START and a STOP, and what looking at them costs itself.
+//! Cycles between a START and a STOP, and the cost of measuring them.
 //!
-//! The rules are those of seL4's tracepoints. A START notes the time in its slot, again if it
-//! noted one before; a STOP logs what has passed, if there was a START since the last STOP.
-//! So tracepoints may nest and interleave, and a START or a STOP may stand in a branch that
-//! is not always taken:
+//! The rules are those of seL4's tracepoints. A START stores the time in its slot, replacing an earlier
+//! one; a STOP logs the difference, if there was a START since the last STOP. So tracepoints may nest and
+//! interleave, and a START or a STOP may be in a branch that is not always taken:
 //!
 //! ```text
 //! START(0)  START(1)  STOP(0)  STOP(1)     two entries
 //! START(0)  START(0)  STOP(0)              one entry, from the second START
-//! STOP(0)                                  none, counted
+//! STOP(0)                                  no entry, counted
 //! ```
 //!
-//! Own cost: of a pair with nothing in between, the cycles of the inner one are those that
-//! each measurement has too many (*effective* cost); the outer less the inner are those that
-//! a pair adds to the program (*total* cost).
+//! Own cost: for a pair with nothing in between, the cycles of the inner one are the excess of each
+//! measurement (*effective* cost); the outer minus the inner are the cycles that a pair adds to the
+//! program (*total* cost).
 
-/// An entry of the log: a START and its STOP.
+/// A log entry: a START and its STOP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Which tracepoint, a row of the table.
+    /// The tracepoint, a row of the table.
     pub row: u32,
-    /// Which thread or CPU: only entries of one lane nest in each other.
+    /// Thread or CPU: only entries of one lane can nest.
     pub lane: u32,
-    /// How many other STARTs and STOPs of the lane lie in between, where that is known.
+    /// Number of other STARTs and STOPs of the lane in between, if known.
     pub inside: Option<u32>,
     /// Cycles from START to STOP; 0 where the clock ran backwards.
     pub cycles: u64,
 }
 
-/// What did not become an entry, or not as it should.
+/// Irregular STARTs and STOPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Odd {
     /// STOPs without a START since the last STOP: ignored.
     pub stops: u64,
-    /// STARTs whose slot held one already: the later one counts.
+    /// STARTs whose slot was already started: the later one counts.
     pub restarts: u64,
-    /// STARTs that no STOP followed.
+    /// STARTs without a following STOP.
     pub open: u64,
-    /// STOPs whose clock was behind that of their START: 0 cycles.
+    /// STOPs with a clock before that of their START: 0 cycles.
     pub backwards: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Started {
     cycles: u64,
-    /// Marks of its lane up to and including itself.
+    /// Number of marks of its lane up to and including itself.
     marks: u64,
 }
 
 /// Makes entries of STARTs and STOPs as they come.
 ///
-/// Slots, rows and lanes are numbers from 0; a slot is one tracepoint in one lane, as the
-/// caller has it.
+/// Slots, rows and lanes are numbers from 0; a slot is one tracepoint in one lane, as numbered by the
+/// caller.
 #[derive(Debug, Default)]
 pub struct Tracepoints {
     slots: Vec<Option<Started>>,
@@ -82,7 +81,7 @@ impl Tracepoints {
             return None;
         };
         self.odd.backwards += u64::from(cycles < started.cycles);
-        // One started in another lane has seen other marks.
+        // One started in another lane has counted other marks.
         let inside = marks.saturating_sub(started.marks).saturating_sub(1);
         let entry = Entry {
             row,
@@ -94,12 +93,12 @@ impl Tracepoints {
         Some(entry)
     }
 
-    /// A whole entry, as logs without times have them.
+    /// Adds a complete entry, as in logs without times.
     pub fn whole(&mut self, row: u32, lane: u32, cycles: u64) {
         self.entries.push(Entry { row, lane, inside: None, cycles });
     }
 
-    /// The entries in the order of their STOPs, and what was odd.
+    /// The entries in the order of their STOPs, and the irregularities.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Entry>, Odd) {
         self.odd.open = self.slots.iter().flatten().count() as u64;
@@ -126,11 +125,11 @@ impl Tracepoints {
 
 /// Statistics of a row, in cycles.
 ///
-/// Variance is that of the samples themselves (divided by n), the standard deviation the
-/// estimate of what they are samples of (n - 1): so seL4's benchmarks have them.
+/// The variance is that of the samples themselves (divided by n), the standard deviation is the estimate
+/// for their population (n - 1), as in seL4's benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Moments {
-    /// How many.
+    /// Number of samples.
     pub count: u64,
     /// Least.
     pub min: i64,
@@ -142,9 +141,9 @@ pub struct Moments {
     pub variance: f64,
     /// Standard deviation: [`crate::stddev`].
     pub stddev: f64,
-    /// The most frequent value, the least of several.
+    /// The most frequent value, the least if there are several.
     pub mode: i64,
-    /// 25 %, in between two values in proportion.
+    /// 25 %, interpolated between two values.
     pub quartile_1: f64,
     /// 50 %, likewise.
     pub median: f64,
@@ -153,7 +152,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of these, which are sorted in place; `None` of nothing.
+    /// Statistics of the samples, which are sorted in place; `None` if there are none.
     ///
     /// Cost: O(n log n).
     #[must_use]
@@ -178,20 +177,20 @@ impl Moments {
         })
     }
 
-    /// The standard deviation in percent of the mean; `None` where the mean is 0.
+    /// The standard deviation in percent of the mean; `None` if the mean is 0.
     #[must_use]
     pub fn stddev_percent(&self) -> Option<f64> {
         (self.mean != 0.0).then(|| self.stddev / self.mean.abs() * 100.0)
     }
 }
 
-/// Of sorted, non-empty samples.
+/// `samples` must be sorted and not empty.
 fn mode(samples: &[i64]) -> i64 {
-    // The first of the longest: `max_by_key` gives the last.
+    // The first of the longest: `max_by_key` returns the last.
     samples.chunk_by(|a, b| a == b).rev().max_by_key(|run| run.len()).map_or(0, |run| run[0])
 }
 
-/// Of sorted, non-empty samples.
+/// `samples` must be sorted and not empty.
 fn quantile(samples: &[i64], part: f64) -> f64 {
     let index = part * (samples.len() - 1) as f64;
     let (low, rest) = (index as usize, index.fract());
@@ -199,19 +198,19 @@ fn quantile(samples: &[i64], part: f64) -> f64 {
     samples[low] as f64 * (1.0 - rest) + above
 }
 
-/// What a tracepoint costs, measured by nested empty ones.
+/// Cost of a tracepoint, measured by nested empty ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OwnCost {
-    /// Cycles that each measurement has too many: those of the inner tracepoint.
+    /// Excess cycles of each measurement: those of the inner tracepoint.
     pub effective: Moments,
-    /// Cycles that a START and STOP add to the program: outer less inner.
+    /// Cycles that a START and STOP add to the program: outer minus inner.
     pub total: Moments,
-    /// Outer ones without an inner one of their own, or with more inside: not counted.
+    /// Outer ones without exactly one inner one: not counted.
     pub unpaired: u64,
 }
 
-/// The own cost, from entries of row `outer` around those of row `inner_row`; `None` without
-/// one such pair.
+/// The own cost, from entries of row `outer` around those of row `inner_row`; `None` without any such
+/// pair.
 ///
 /// Cost: one pass over the entries, and sorting.
 #[must_use]
@@ -221,7 +220,7 @@ pub fn own_cost(entries: &[Entry], outer: u32, inner_row: u32) -> Option<OwnCost
     let (mut effective, mut total) = (Vec::new(), Vec::new());
     let mut unpaired = 0;
     for entry in entries {
-        // What stopped last in its lane: the inner one, if the two are empty.
+        // The previous STOP of its lane: that of the inner one, if the two are empty.
         let before = previous[entry.lane as usize].replace(entry);
         if entry.row != outer {
             continue;
@@ -243,10 +242,9 @@ pub fn own_cost(entries: &[Entry], outer: u32, inner_row: u32) -> Option<OwnCost
 }
 
 impl OwnCost {
-    /// The cycles of an entry without those of the tracepoints themselves: less the effective
-    /// cost, and half the total cost for each START and STOP inside (medians). May be
-    /// negative, as the cost is not the same each time; of entries whose inside is not known, only
-    /// the effective cost is taken.
+    /// The cycles of an entry without the cost of the tracepoints: minus the effective cost, and half the
+    /// total cost for each START and STOP inside (medians). May be negative, as the cost varies; if the
+    /// number inside is unknown, only the effective cost is subtracted.
     #[must_use]
     pub fn less(&self, entry: &Entry) -> i64 {
         let inside = self.total.median * f64::from(entry.inside.unwrap_or(0)) / 2.0;
@@ -254,7 +252,7 @@ impl OwnCost {
     }
 }
 
-/// Cycles as a signed number; those of more than a century do not count.
+/// Cycles as a signed number; values of more than a century are cut off.
 #[must_use]
 pub fn signed(cycles: u64) -> i64 {
     i64::try_from(cycles).unwrap_or(i64::MAX)

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who had the processors, and for how long: from switches.
+//! Occupants of CPUs and their times, from switches.
 
 use lateralis_units::Nanos;
 
 use crate::Series;
 use crate::occupancy::{Occupant, Stretch, Switch};
 
-/// What a processor did.
+/// Times of a CPU.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuTime {
-    /// Nanoseconds with a thread on it.
+    /// Nanoseconds with a thread.
     pub busy_nanos: u64,
-    /// Nanoseconds with none.
+    /// Nanoseconds without a thread.
     pub idle_nanos: u64,
-    /// Nanoseconds of which switches contradict each other, or of which nobody knows.
+    /// Nanoseconds whose switches contradict each other, or whose occupant is unknown.
     pub unknown_nanos: u64,
-    /// Switches seen.
+    /// Number of switches seen.
     pub switch_count: u64,
-    /// Switches that were not seen, at least: a thread left that was not the one that came.
+    /// Lower bound of missing switches: a thread left that was not the one that came.
     pub missing_count: u64,
     /// Busy nanoseconds over time.
     pub busy: Series,
 }
 
-/// What a thread had.
+/// CPU times of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// Nanoseconds on any processor.
+    /// Nanoseconds on any CPU.
     pub running_nanos: u64,
-    /// How often it was put on one.
+    /// Number of times it came to a CPU.
     pub schedule_count: u64,
-    /// Times it came to another processor than it had last.
+    /// Number of times it came to another CPU than before.
     pub migration_count: u64,
-    /// Times it left a processor without having come there, or came and another one left.
+    /// Number of times it left a CPU without having come there, or came and another one left.
     pub missing_count: u64,
-    /// Stretches in which it can have run, and is not known to: before the first switch of a processor,
-    /// which it left then; after the last; between two where switches are missing or left out.
+    /// Number of intervals in which it may have run, but is not known to: before the first switch of a
+    /// CPU, with which it left; after the last; between two if switches are missing or left out.
     pub open_count: u64,
     last_cpu: Option<u32>,
 }
 
-/// Adds stretches of processors ([`crate::Occupancy`]) up.
+/// Adds up CPU intervals ([`crate::Occupancy`]).
 ///
-/// Cost: constant for each switch and bucket that its stretch covers; memory by
-/// processors and threads.
+/// Cost: constant for each switch and bucket covered by its interval; memory proportional to CPUs and
+/// threads.
 #[derive(Debug, Clone)]
 pub struct Utilisation {
     begin: Nanos,
@@ -53,7 +53,7 @@ pub struct Utilisation {
 }
 
 impl Utilisation {
-    /// From a moment on, with at most so many buckets of a time series (at least 2).
+    /// Starts at a time, with at most `buckets` buckets in a time series (at least 2).
     #[must_use]
     pub fn new(begin: Nanos, buckets: usize) -> Self {
         Self { begin, buckets, cpus: Vec::new(), threads: Vec::new() }
@@ -77,7 +77,7 @@ impl Utilisation {
         &mut self.threads[index]
     }
 
-    /// Gives the time of a processor to who had it.
+    /// Adds the time of a CPU to its occupant.
     pub fn credit(&mut self, stretch: &Stretch) {
         let Stretch { cpu, begin, end, occupant, .. } = *stretch;
         let nanos = stretch.nanos();
@@ -94,12 +94,12 @@ impl Utilisation {
         }
     }
 
-    /// Takes a switch, who had come to its processor before, and the stretch that it ends.
+    /// Processes a switch, with the previous occupant of its CPU and the interval that it ends.
     pub fn push(&mut self, switch: &Switch, came: Option<Occupant>, stretch: &Stretch) {
         if let Some(between) = stretch.missing {
             self.miss(switch.cpu, between);
         }
-        // Whoever had it in between is not known to have had it all the time.
+        // The occupant in between is not known to have had the CPU all the time.
         if stretch.occupant.is_none() {
             self.is_open(Some(switch.from));
             self.is_open(came.filter(|came| *came != switch.from));
@@ -113,13 +113,13 @@ impl Utilisation {
             let Occupant::Thread(thread) = occupant else { continue };
             let time = self.thread(thread);
             time.schedule_count += u64::from(comes);
-            // One that leaves another processor than it came to has moved meanwhile, unseen.
+            // A thread that leaves another CPU than it came to has moved unseen.
             time.migration_count += u64::from(time.last_cpu.is_some_and(|cpu| cpu != switch.cpu));
             time.last_cpu = Some(switch.cpu);
         }
     }
 
-    /// How long it ran is not known.
+    /// Notes that the running time of an occupant is unknown.
     fn is_open(&mut self, occupant: Option<Occupant>) {
         if let Some(Occupant::Thread(thread)) = occupant {
             self.thread(thread).open_count += 1;
@@ -136,19 +136,19 @@ impl Utilisation {
         }
     }
 
-    /// The trace ends with this stretch of a processor, to which a thread had come.
+    /// Ends the trace with this interval of a CPU, to which an occupant had come.
     pub fn finish(&mut self, came: Option<Occupant>, stretch: &Stretch) {
         self.is_open(came);
         self.credit(stretch);
     }
 
-    /// By processor.
+    /// Times by CPU.
     #[must_use]
     pub fn cpus(&self) -> &[CpuTime] {
         &self.cpus
     }
 
-    /// By thread.
+    /// Times by thread.
     #[must_use]
     pub fn threads(&self) -> &[ThreadTime] {
         &self.threads

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans that are told as a whole, nested by their times among the others of their thread.
+//! Complete spans of one event, nested by their times among the others of their thread.
 //!
 //! ```text
-//! told       a: 0, 10 ns    b: 2, 3 ns    c: 7, 2 ns
+//! events     a: 0, 10 ns    b: 2, 3 ns    c: 7, 2 ns
 //! thread     (a (b  )b   (c )c )a
 //! ```
 
@@ -13,49 +13,49 @@ use lateralis_units::Nanos;
 
 use crate::Nesting;
 
-/// What whole spans have for a key on the stacks of a [`Nesting`], so that no end of another span
-/// of their kind finds them.
+/// Key of complete spans on the stacks of a [`Nesting`], so that no end of another span of their kind
+/// matches them.
 const KEY: Option<u64> = Some(u64::MAX);
 
-/// A whole span whose end has come.
+/// A complete span that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ended {
-    /// When it ended.
+    /// Time of its end.
     pub end: Nanos,
-    /// When it began.
+    /// Time of its begin.
     pub begin: Nanos,
     /// Its kind.
     pub kind: u32,
-    /// Nanoseconds in which it was the innermost of its thread.
+    /// Self time in nanoseconds.
     pub own_nanos: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Thread {
-    /// Begun at one time: which is inside of which shows when the next comes.
+    /// Spans that began at one time: their nesting is known when the next one comes.
     begun: Vec<(Nanos, Nanos, u32)>,
-    /// Open ones: the next end first, of equal ends the one that began last.
+    /// Open spans: earliest end first; of equal ends, the one that began last.
     open: BinaryHeap<Reverse<(Nanos, Reverse<Nanos>, u32)>>,
 }
 
-/// Begins and ends whole spans in a [`Nesting`] when their times come.
+/// Begins and ends complete spans in a [`Nesting`] at their times.
 ///
-/// Threads are small numbers ([`crate::Numbering`]). Cost: the logarithm of the spans open on
-/// the thread; memory by these and by threads.
+/// Threads are small numbers ([`crate::Numbering`]). Cost: logarithmic in the spans open on the thread;
+/// memory proportional to these and to threads.
 #[derive(Debug, Clone, Default)]
 pub struct Wholes {
     threads: Vec<Thread>,
 }
 
 impl Wholes {
-    /// Whether no span has been told.
+    /// Whether there was no complete span.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }
 
-    /// A span is told. Of one thread in the order of beginnings, after [`Wholes::reach`] for it.
+    /// Adds a span. For each thread in the order of begins, after [`Wholes::reach`] for it.
     pub fn begin(&mut self, thread: u32, kind: u32, begin: Nanos, end: Nanos) {
         let index = thread as usize;
         if index >= self.threads.len() {
@@ -64,8 +64,8 @@ impl Wholes {
         self.threads[index].begun.push((begin, end.max(begin), kind));
     }
 
-    /// Time has come up to here on a thread. `is_edge` if the next thing there is no whole span:
-    /// then those that begin at the same time come before it.
+    /// Advances the time of a thread. `is_edge` if its next item is not a complete span: then spans that
+    /// begin at the same time come before it.
     #[inline]
     pub fn reach<T: Copy + Default>(
         &mut self,
@@ -85,7 +85,7 @@ impl Wholes {
         of.end_until(nesting, thread, time, &mut see);
     }
 
-    /// All end.
+    /// Ends all spans.
     pub fn finish<T: Copy + Default>(
         &mut self,
         nesting: &mut Nesting<T>,
@@ -99,7 +99,7 @@ impl Wholes {
 }
 
 impl Thread {
-    /// The longest of those that begin together is the outermost.
+    /// Of spans that begin together, the longest is the outermost.
     fn settle<T: Copy + Default>(&mut self, nesting: &mut Nesting<T>, thread: u32) {
         self.begun.sort_by_key(|&(begin, end, _)| (begin, Reverse(end)));
         for (begin, end, kind) in self.begun.drain(..) {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Own times by kind of spans (begin, end), the kind being their place.
+    /// Self times by kind of spans (begin, end), the kind being their index.
     fn run(spans: &[(i64, i64)]) -> Vec<u64> {
         let (mut wholes, mut nesting) = (Wholes::default(), Nesting::<()>::default());
         let mut own = vec![0; spans.len()];
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(run(&[(0, 10), (2, 5), (7, 9)]), [5, 3, 2]);
         assert_eq!(run(&[(0, 10), (2, 5), (3, 4)]), [7, 2, 1]);
         assert_eq!(run(&[(0, 10), (10, 20)]), [10, 10]);
-        // The longest of those that begin together is the outermost, in whatever order told.
+        // Of spans that begin together, the longest is the outermost, in any order.
         assert_eq!(run(&[(0, 3), (0, 10), (0, 5)]), [3, 5, 2]);
     }
 
@@ -178,7 +178,8 @@ mod tests {
         ) {
             let spans: Vec<(i64, i64)> = raw.iter().map(|&(at, long)| (at, at + long)).collect();
             let own = run(&spans);
-            // Beginning together, the shorter is inside; alike, only their sum is told.
+            // Of two that begin together, the shorter is inside; for equal ones only their sum is
+            // compared.
             let mut expected = vec![0; spans.len()];
             for moment in 0..80 {
                 let open = spans.iter().enumerate().filter(|(_, s)| s.0 <= moment && moment < s.1);

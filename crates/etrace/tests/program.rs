@@ -45,7 +45,7 @@ pub struct Features {
     pub traps: bool,
     /// No traps in handlers.
     pub flat: bool,
-    /// Returns that go elsewhere than to the last call, one in so many; 0 for never.
+    /// One in this many returns goes elsewhere than to the last call; 0 for never.
     pub wrong_returns: usize,
     /// Requests for notifications.
     pub notify: bool,

@@ -128,7 +128,7 @@ proptest! {
 fn a_change_of_context_behind_a_register_jump_is_where_it_was() {
     // c.nop; c.jr a0
     let jump: &[u8] = &[0x01, 0x00, 0x02, 0x85];
-    // jal ra, +8; nop; c.jr ra, which goes elsewhere than behind the call
+    // jal ra, +8; nop; c.jr ra, which does not return to the instruction after the call
     let call: &[u8] = &[0xef, 0x00, 0x80, 0x00, 0x13, 0x00, 0x00, 0x00, 0x82, 0x80];
     let retired = |code: Section<'_>, address: u64, context: u64| {
         let instruction = decode_one(&code.bytes[(address - 0x4000) as usize..], Xlen::Rv32);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Decodes a file of packets, some times, and says how long each took; for bench/decode.
+//! Decodes a file of packets several times and prints the time of each round; for bench/decode.
 //!
 //!     decode counter|blocks|counter-N ROUNDS PACKETS [FILE:ADDRESS]...
 //!
-//! Prints the number of instructions, of gaps, then the seconds of each round. `counter`: instructions are
-//! only counted; `blocks`: each block is handed on; `counter-N`: counted by N threads, each of which takes
-//! segments of the stream.
+//! Prints the number of instructions, the number of gaps, then the seconds of each round. `counter`:
+//! instructions are only counted; `blocks`: each block is passed on; `counter-N`: counted by N threads,
+//! each of which takes segments of the stream.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -42,11 +42,11 @@ impl Sink for Counter {
     }
 }
 
-/// Looks at each block.
+/// Receives each block.
 #[derive(Default)]
 struct Blocks {
     counter: Counter,
-    /// Of the addresses of all blocks, so that none can be left out.
+    /// Hash of the addresses of all blocks, so that none can be left out.
     hash: u64,
 }
 
@@ -61,10 +61,10 @@ impl Sink for Blocks {
     }
 }
 
-/// Counts by several threads, each of which learns the code for itself.
+/// Counts with several threads, each with its own cache of code.
 fn in_parallel(image: &Sections<'_>, packets: &[u8], threads: usize) -> Counter {
     let all: Vec<Segment> = segments(packets, SEGMENT_BYTES, Errata::NONE);
-    // Only hands out numbers: nothing is read by way of it.
+    // Only distributes numbers: no data is published through it.
     let next = AtomicUsize::new(0);
     let work = || {
         let (mut flow, mut counter, mut is_whole) = (Flow::new(image), Counter::default(), true);
@@ -107,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut seconds = Vec::new();
     let mut counter = Counter::default();
     for _ in 0..rounds.parse()? {
-        // Nothing is known from the round before.
+        // A new flow for each round, so that nothing is cached.
         let mut flow = Flow::new(&image);
         let begin = Instant::now();
         let threads = how.strip_prefix("counter-").and_then(|count| count.parse().ok());

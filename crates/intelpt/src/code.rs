@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions up to the next branch, decoded once.
+//! Blocks of instructions up to the next branch, decoded once.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,10 +16,10 @@ use crate::image::{INSTRUCTION_BYTES, Image, fetch};
 use crate::long_paths::LongPaths;
 use crate::paths::Paths;
 
-/// Instructions of a block at most; behind them another begins.
+/// Largest number of instructions of a block; longer sequences continue in another block.
 pub(crate) const LONGEST: u32 = 4096;
 
-/// How instructions are decoded [SDM volume 3, MODE.Exec packet].
+/// Mode in which instructions are decoded [SDM volume 3, MODE.Exec packet].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Addresses and operands of 16 bits.
@@ -31,7 +31,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Of the bits of a MODE.Exec packet: CS.L and CS.D.
+    /// From the bits of a MODE.Exec packet: CS.L and CS.D.
     #[must_use]
     pub fn of_packet(bits: u8) -> Self {
         match bits & 3 {
@@ -50,63 +50,64 @@ impl Mode {
     }
 }
 
-/// How a block ends.
+/// End of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// By no branch: another block follows at once.
+    /// No branch: another block follows directly.
     Through,
-    /// A jump whose target stands in it.
+    /// A direct jump.
     Jump,
     /// A conditional branch.
     Conditional,
-    /// A call whose target stands in it.
+    /// A direct call.
     Call,
-    /// A jump to where a register or memory says.
+    /// A jump to an address in a register or memory.
     IndirectJump,
-    /// A call to where a register or memory says.
+    /// A call to an address in a register or memory.
     IndirectCall,
     /// A near return.
     Return,
     /// A system call, a return from an interrupt, or another transfer that changes more than the address.
     Far,
-    /// Bytes that are not known, or no instruction.
+    /// Unknown bytes, or no instruction.
     NoCode,
 }
 
 impl Ends {
-    /// Whether a packet says where it goes, if no compressed return does.
+    /// Whether a packet contains the target, unless it is a compressed return.
     pub(crate) fn is_indirect(self) -> bool {
         matches!(self, Self::IndirectJump | Self::IndirectCall | Self::Return | Self::Far)
     }
 }
 
-/// Instructions that were executed one after the other.
+/// Consecutively executed instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Address of the first.
+    /// Address of the first instruction.
     pub ip: u64,
-    /// Address of the last.
+    /// Address of the last instruction.
     pub last: u64,
-    /// How many.
+    /// Number of instructions.
     pub count: u32,
-    /// How they are decoded.
+    /// Mode in which they are decoded.
     pub mode: Mode,
-    /// The last one's kind. [`Ends::Through`] also where the processor turned to something else behind it.
+    /// Kind of the last instruction. [`Ends::Through`] also if control was transferred elsewhere after
+    /// it.
     pub ends: Ends,
 }
 
-/// The last instruction of a block, and where the processor can go from it.
+/// Last instruction of a block, with its successors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     /// Its kind.
     pub ends: Ends,
-    /// Behind it.
+    /// Address after it.
     pub next: u64,
-    /// Of a jump, call or conditional branch.
+    /// Target of a jump, call or conditional branch.
     pub target: u64,
 }
 
-/// What an instruction does with the flow; `None` where the bytes are none.
+/// Effect of an instruction on the flow; `None` if the bytes are no instruction.
 #[must_use]
 pub fn branch(bytes: &[u8], ip: u64, mode: Mode) -> Option<Branch> {
     let instruction = decode(bytes, ip, mode);
@@ -114,7 +115,7 @@ pub fn branch(bytes: &[u8], ip: u64, mode: Mode) -> Option<Branch> {
     (!instruction.is_invalid()).then(|| Branch { ends, next: instruction.next_ip(), target })
 }
 
-/// What an instruction does that matters only to some packets.
+/// Effect of an instruction that matters only to some packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Effect {
     /// Changes the address space.
@@ -123,16 +124,16 @@ pub(crate) enum Effect {
     VmEntry,
 }
 
-/// JMPABS: REX2 with all its bits 0, and the opcode of a MOV whose address is now the target
-/// [Intel APX architecture specification, JMPABS]. It is direct, and has a TIP all the same.
+/// JMPABS: REX2 with all bits 0, and the opcode of a MOV whose address is now the target [Intel APX
+/// architecture specification, JMPABS]. It is direct, but has a TIP nevertheless.
 const JMPABS: [u8; 3] = [0xd5, 0x00, 0xa1];
 /// These three bytes and eight of the target.
 const JMPABS_BYTES: usize = 11;
 
-/// The instruction that bytes begin with; an invalid one where they are none.
+/// Decodes the instruction at the start of `bytes`; invalid if there is none.
 fn decode(bytes: &[u8], ip: u64, mode: Mode) -> Instruction {
     let instruction = Decoder::with_ip(mode.bits(), bytes, ip, DecoderOptions::NONE).decode();
-    // The library does not know it.
+    // The library does not support it.
     if instruction.is_invalid()
         && mode == Mode::Bits64
         && bytes.starts_with(&JMPABS)
@@ -143,7 +144,7 @@ fn decode(bytes: &[u8], ip: u64, mode: Mode) -> Instruction {
         jump.set_code(Opcode::Jmp_rel32_64);
         jump.set_op0_kind(OpKind::NearBranch64);
         jump.set_near_branch64(target);
-        // No other instruction in 64-bit mode says this of itself: how `kind` knows it.
+        // In 64-bit mode no other instruction has this code size: `kind` recognises it by that.
         jump.set_code_size(CodeSize::Code32);
         jump.set_len(JMPABS_BYTES);
         jump.set_next_ip(ip.wrapping_add(JMPABS_BYTES as u64));
@@ -152,44 +153,44 @@ fn decode(bytes: &[u8], ip: u64, mode: Mode) -> Instruction {
     instruction
 }
 
-/// A block, and where the processor goes from it.
+/// A block, and its successors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub block: Block,
-    /// The address space in which it is; [`KERNEL_SPACE`]: in all of them.
+    /// Its address space; [`KERNEL_SPACE`]: in all address spaces.
     pub space: u32,
-    /// Behind its last instruction.
+    /// Address after its last instruction.
     pub next: u64,
-    /// Of a jump, call or conditional branch.
+    /// Target of a jump, call or conditional branch.
     pub target: u64,
     next_run: u32,
     target_run: u32,
 }
 
-/// Not looked for yet.
+/// Not looked up yet.
 const UNKNOWN: u32 = u32::MAX;
-/// Addresses from here on are the kernel's, which is the same in each address space
+/// Addresses from here on belong to the kernel, which is the same in each address space
 /// [Documentation/arch/x86/x86_64/mm.rst, the canonical hole].
 const KERNEL_BEGIN: u64 = 1 << 63;
-/// In place of the number of an address space: the block is of the kernel.
+/// Instead of the number of an address space: the block belongs to the kernel.
 const KERNEL_SPACE: u32 = u32::MAX;
 
-/// Blocks of images, each of which is an address space.
+/// Blocks of several images, each of which is an address space.
 ///
-/// Memory: 68 bytes for each block that was executed, beside paths.
+/// Memory: 68 bytes for each executed block, plus paths.
 pub(crate) struct Code<'i, I> {
     images: &'i [I],
-    /// Which of them is looked at.
+    /// The current address space.
     space: u32,
     pub paths: Paths,
     pub long_paths: LongPaths,
     runs: Vec<Run>,
     by_ip: HashMap<(u64, u32, Mode), u32>,
-    /// Blocks that were looked for, by a part of their address.
+    /// Recently used blocks, by a part of their address.
     recent: Vec<u32>,
 }
 
-/// Addresses of blocks that are looked for again are among so many of them: 32 KiB.
+/// Size of the cache of recently used addresses: 32 KiB.
 const RECENT: usize = 1 << 13;
 
 impl<'i, I: Image> Code<'i, I> {
@@ -206,17 +207,17 @@ impl<'i, I: Image> Code<'i, I> {
         }
     }
 
-    /// Looks at another address space from now on.
+    /// Switches to another address space.
     pub fn enter(&mut self, space: u32) {
         self.space = space;
     }
 
-    /// The address space that is looked at.
+    /// The current address space.
     pub fn space(&self) -> u32 {
         self.space
     }
 
-    /// The address space that an address is of.
+    /// Address space to which an address belongs.
     #[inline]
     pub fn space_of(&self, ip: u64) -> u32 {
         if ip >= KERNEL_BEGIN { KERNEL_SPACE } else { self.space }
@@ -230,7 +231,7 @@ impl<'i, I: Image> Code<'i, I> {
     /// The block that begins at an address.
     #[inline]
     pub fn at(&mut self, ip: u64, mode: Mode) -> u32 {
-        // Instructions lie anywhere, and pages of programs at distances of powers of two.
+        // Instructions may be at any byte, and pages of programs are powers of two apart.
         let place = (ip ^ ip >> 13) as usize % RECENT;
         let recent = self.recent[place];
         let space = self.space_of(ip);
@@ -254,7 +255,7 @@ impl<'i, I: Image> Code<'i, I> {
         run
     }
 
-    /// The block behind one.
+    /// The block that follows a block.
     #[inline]
     pub fn next(&mut self, run: u32) -> u32 {
         let Run { next_run, next, block, .. } = self.runs[run as usize];
@@ -266,7 +267,7 @@ impl<'i, I: Image> Code<'i, I> {
         found
     }
 
-    /// The block to which one jumps.
+    /// The block at the target of a block.
     #[inline]
     pub fn target(&mut self, run: u32) -> u32 {
         let Run { target_run, target, block, .. } = self.runs[run as usize];
@@ -278,7 +279,7 @@ impl<'i, I: Image> Code<'i, I> {
         found
     }
 
-    /// Whether the instruction at an address does this.
+    /// Whether the instruction at an address has this effect.
     pub fn has(&self, ip: u64, mode: Mode, effect: Effect) -> bool {
         self.instruction(ip, mode).is_some_and(|instruction| match effect {
             Effect::WritesCr3 => {
@@ -295,7 +296,7 @@ impl<'i, I: Image> Code<'i, I> {
     pub fn instruction(&self, ip: u64, mode: Mode) -> Option<Instruction> {
         let image = self.images.get(self.space as usize)?;
         let decoded = |bytes| decode(bytes, ip, mode);
-        // Mostly it lies in one piece.
+        // In most cases its bytes are contiguous.
         let whole = image.bytes_at(ip).and_then(|bytes| bytes.get(..INSTRUCTION_BYTES));
         let instruction = match whole {
             Some(bytes) => decoded(bytes),
@@ -343,13 +344,13 @@ pub fn instructions(image: &impl Image, block: &Block, mut each: impl FnMut(u64,
     }
 }
 
-/// An instruction as assemblers have it, in Intel's syntax.
+/// Text of an instruction in Intel's assembly syntax.
 pub fn assembly(instruction: &Instruction, text: &mut String) {
     SpecializedFormatter::<DefaultSpecializedFormatterTraitOptions>::new()
         .format(instruction, text);
 }
 
-/// Its mnemonic in lower case, as assemblers have it.
+/// Its mnemonic in lower case, as in assembly.
 #[must_use]
 pub fn mnemonic(instruction: &Instruction) -> String {
     format!("{:?}", instruction.mnemonic()).to_ascii_lowercase()
@@ -379,8 +380,7 @@ fn kind(instruction: &Instruction) -> Ends {
         FlowControl::IndirectCall if instruction.is_call_far_indirect() => Ends::Far,
         FlowControl::IndirectCall => Ends::IndirectCall,
         FlowControl::Return if instruction.mnemonic() == Mnemonic::Ret => Ends::Return,
-        // What the processor does in software of its own, or asks the monitor of a virtual machine for, goes
-        // on behind it as far as this flow knows.
+        // A hypercall continues at the next instruction as far as this flow is concerned.
         FlowControl::Call if matches!(instruction.code(), Opcode::Vmcall | Opcode::Vmmcall) => {
             Ends::Through
         }

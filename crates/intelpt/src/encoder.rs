@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From the instructions that were executed to the packets a processor would have made of them.
+//! Encodes executed instructions as the packets that a processor would generate.
 //!
-//! Whoever follows a processor tells of its branches, in their order, and of the time that went by:
+//! The caller, an emulator for instance, reports branches in their order, and the time that has passed:
 //!
 //! ```
 //! use lateralis_intelpt::encoder::{Encoder, Settings};
@@ -22,47 +22,49 @@ use alloc::vec::Vec;
 use crate::code::{Branch, Ends};
 use crate::packet::{IpBytes, Packet, Tnt, encode};
 
-/// Return addresses that the processor remembers [SDM volume 3, RET compression].
+/// Return addresses that the processor keeps [SDM volume 3, RET compression].
 const CALLS: usize = 64;
-/// Outcomes of branches in a short packet.
+/// Outcomes of branches in a short TNT packet.
 const SHORT_TNT: u8 = 6;
-/// The same in a long one.
+/// Outcomes of branches in a long TNT packet.
 const LONG_TNT: u8 = 47;
-/// Targets of indirect branches that wait for the outcomes before them, where that is asked for.
+/// Targets of indirect branches that may wait for earlier outcomes, if deferred TIPs are enabled.
 const DEFERRED_TIPS: usize = 8;
-/// More ticks of the crystal clock than an MTC packet can say, with room: then the time is told in whole.
+/// Largest number of MTC packets in a row, with a margin below what MTC can express: beyond it, the full
+/// time is written.
 const MTC_PERIODS_MAX: u64 = 200;
-/// Bits of CR3 that a PIP packet has [SDM volume 3, Paging Information Packet].
+/// Bits of CR3 in a PIP packet [SDM volume 3, Paging Information Packet].
 const PIP_CR3: u64 = (1 << 52) - (1 << 5);
-/// Of MODE.Exec: code of 64 bits [SDM volume 3, MODE.Exec packet].
+/// MODE.Exec: 64-bit code [SDM volume 3, MODE.Exec packet].
 const LONG_MODE: u8 = 1;
 
-/// What the clocks of the processor are, and which packets say the time.
+/// Clocks of the processor, and the packets that contain the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// An MTC packet comes each time the lower so many bits of the crystal clock are 0; `None`: never.
+    /// An MTC packet is generated whenever this number of low bits of the crystal clock are 0; `None`:
+    /// never.
     pub mtc_frequency: Option<u8>,
-    /// Ticks of the time stamp counter in one of the crystal clock: numerator and denominator, not 0.
+    /// Ticks of the time stamp counter per tick of the crystal clock: numerator and denominator, not 0.
     pub tsc_per_crystal: (u32, u32),
-    /// Ticks of the time stamp counter in one of the bus clock, at which the core runs.
+    /// Ticks of the time stamp counter per tick of the bus clock, at which the core runs.
     pub tsc_per_bus: u8,
-    /// Packets say how many cycles went by, once there are so many since they last did; `None`: never
+    /// CYC packets are generated once this number of cycles has passed since the last one; `None`: never
     /// [SDM volume 3, IA32_RTIT_CTL.CycThresh].
     pub cycle_threshold: Option<u64>,
 }
 
-/// What packets are made, as the registers of a processor say it.
+/// Kinds of packets to generate, as configured in the registers of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// A return to behind the last call is one bit.
+    /// A return to the address after the matching call is one bit.
     pub return_compression: bool,
     /// Up to 47 outcomes in a packet instead of 6.
     pub long_tnt: bool,
-    /// Targets may come behind outcomes of later branches.
+    /// Targets may follow outcomes of later branches.
     pub deferred_tips: bool,
-    /// A PSB comes after so many bytes.
+    /// Number of bytes after which a PSB is generated.
     pub psb_bytes: usize,
-    /// The time, where packets say it.
+    /// Clock, if packets contain the time.
     pub clock: Option<Clock>,
 }
 
@@ -78,12 +80,12 @@ impl Default for Settings {
     }
 }
 
-/// Packets of a processor, or of a thread.
+/// Packet stream of a processor, or of a thread.
 #[derive(Debug, Clone)]
 pub struct Encoder {
     settings: Settings,
     out: Vec<u8>,
-    /// Bytes since the last PSB; `None`: there is none.
+    /// Bytes since the last PSB; `None`: there was none.
     since_psb: Option<usize>,
     last_ip: u64,
     tnt: Tnt,
@@ -91,20 +93,20 @@ pub struct Encoder {
     calls: Calls,
     /// The time stamp counter.
     tsc: u64,
-    /// What the last CYC packet said.
+    /// Time stamp counter at the last CYC packet.
     cycles_told_at: u64,
-    /// The crystal clock when packets last said it.
+    /// Crystal clock at the last packet that contained it.
     crystal: u64,
-    /// Whether code is followed now.
+    /// Whether tracing is enabled now.
     is_enabled: bool,
-    /// The root of the page tables, where packets have said it.
+    /// The root of the page tables, as in the last packet with it.
     cr3: Option<u64>,
 }
 
-/// What was told of a branch does not fit it.
+/// The reported target of a branch does not match the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contradiction {
-    /// Where the processor went.
+    /// The reported target.
     pub to: u64,
 }
 
@@ -117,7 +119,7 @@ impl core::fmt::Display for Contradiction {
 impl core::error::Error for Contradiction {}
 
 impl Encoder {
-    /// A processor that follows no code yet.
+    /// A processor that is not being traced yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -136,12 +138,12 @@ impl Encoder {
         }
     }
 
-    /// The packets since the last time. Outcomes of branches that fill no packet yet are kept back.
+    /// Takes the packets since the last call. Outcomes that do not fill a packet yet are held back.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.out)
     }
 
-    /// Bytes that wait to be taken.
+    /// Number of bytes that are ready.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.out.len()
@@ -153,17 +155,17 @@ impl Encoder {
         self.tsc
     }
 
-    /// The time stamp counter is this; it never goes back.
+    /// Sets the time stamp counter; it never goes back.
     pub fn set_tsc(&mut self, tsc: u64) {
         self.tsc = self.tsc.max(tsc);
     }
 
-    /// So many cycles went by.
+    /// Advances the time by a number of cycles.
     pub fn advance(&mut self, cycles: u64) {
         self.tsc = self.tsc.saturating_add(cycles);
     }
 
-    /// Code is followed from an address on.
+    /// Tracing is enabled at an address.
     pub fn enable(&mut self, ip: u64) {
         if self.since_psb.is_none_or(|bytes| bytes >= self.settings.psb_bytes) {
             self.psb(None);
@@ -176,7 +178,7 @@ impl Encoder {
         self.is_enabled = true;
     }
 
-    /// The last instruction told of left what is followed: a system call, for instance.
+    /// The last reported instruction left the traced code: a system call, for instance.
     pub fn disable(&mut self) {
         if core::mem::take(&mut self.is_enabled) {
             self.flush();
@@ -184,7 +186,7 @@ impl Encoder {
         }
     }
 
-    /// Something from outside turned the processor to what is not followed, before the instruction at an
+    /// An external event transferred control to code that is not traced, before the instruction at an
     /// address.
     pub fn disable_at(&mut self, ip: u64) {
         if self.is_enabled {
@@ -195,7 +197,7 @@ impl Encoder {
         }
     }
 
-    /// Something from outside turned the processor to a handler that is followed, too.
+    /// An external event transferred control to a handler that is traced as well.
     pub fn interrupt(&mut self, from: u64, to: u64) {
         self.flush();
         let from = self.ip_bytes(from);
@@ -204,7 +206,7 @@ impl Encoder {
         self.put_timed(Packet::Tip(to));
     }
 
-    /// What was executed from here on is not known, until code is followed again.
+    /// Execution is unknown from here on, until tracing is enabled again.
     pub fn lose(&mut self) {
         if core::mem::take(&mut self.is_enabled) {
             self.flush();
@@ -213,10 +215,10 @@ impl Encoder {
         }
     }
 
-    /// The processor went from the end of a block to an address.
+    /// Reports that control went from the end of a block to an address.
     ///
     /// # Errors
-    /// The branch does not lead there. Packets then are as if it did; whoever decodes them goes elsewhere.
+    /// If the branch does not lead there. The packets then claim that it did; a decoder goes elsewhere.
     pub fn branch(&mut self, branch: &Branch, to: u64) -> Result<(), Contradiction> {
         let fits = match branch.ends {
             Ends::Through | Ends::NoCode => to == branch.next,
@@ -227,7 +229,7 @@ impl Encoder {
                 is_taken || to == branch.next
             }
             Ends::Call => {
-                // A call of what follows it is how code finds out where it is, and is not remembered.
+                // A call of the next instruction is used to obtain the current address, and is not kept.
                 if branch.target != branch.next {
                     self.calls.push(branch.next);
                 }
@@ -247,7 +249,7 @@ impl Encoder {
                 if self.settings.return_compression && caller == Some(to) {
                     self.outcome(true);
                 } else {
-                    // The processor forgets what it remembered when a return went elsewhere.
+                    // The processor discards its return addresses when a return went elsewhere.
                     self.flush();
                     self.target(to);
                     self.calls.depth = 0;
@@ -263,8 +265,8 @@ impl Encoder {
         if fits { Ok(()) } else { Err(Contradiction { to }) }
     }
 
-    /// The processor uses page tables with this root from now on (CR3), and follows the kernel, too: who does
-    /// not sees none of these packets.
+    /// The processor uses page tables with this root from now on (CR3). Only when the kernel is traced as
+    /// well are these packets generated.
     pub fn address_space(&mut self, cr3: u64) {
         let cr3 = cr3 & PIP_CR3;
         if self.cr3.replace(cr3) != Some(cr3) && self.since_psb.is_some() {
@@ -273,7 +275,7 @@ impl Encoder {
         }
     }
 
-    /// The processor is at an address behind a branch: packets that come from time to time come here.
+    /// The processor is at an address after a branch: periodic packets are generated here.
     pub fn at(&mut self, ip: u64) {
         if !self.is_enabled {
             return;
@@ -285,7 +287,7 @@ impl Encoder {
         }
     }
 
-    /// The MTC packets that are due; where too many are, the time in whole.
+    /// Writes the MTC packets that are due, or the full time if there are too many.
     fn tell_time(&mut self) {
         let Some(clock) = self.settings.clock else { return };
         let Some(frequency) = clock.mtc_frequency else { return };
@@ -353,7 +355,7 @@ impl Encoder {
         self.put_timed(Packet::Tip(ip));
     }
 
-    /// Outcomes that wait for more, and targets that wait for them.
+    /// Writes pending outcomes, and the targets that wait for them.
     fn flush(&mut self) {
         let tnt = core::mem::replace(&mut self.tnt, Tnt { bits: 0, len: 0 });
         match tnt.len {
@@ -367,7 +369,7 @@ impl Encoder {
         }
     }
 
-    /// The fewest bytes that lead from the last address to this one.
+    /// The shortest encoding of an address relative to the last one.
     fn ip_bytes(&mut self, ip: u64) -> IpBytes {
         const LOW48: u64 = (1 << 48) - 1;
         let last = core::mem::replace(&mut self.last_ip, ip);
@@ -384,7 +386,7 @@ impl Encoder {
         }
     }
 
-    /// A packet that comes with the cycles since the last one.
+    /// Writes a packet that is accompanied by the cycles since the last one.
     fn put_timed(&mut self, packet: Packet) {
         let cycles = self.tsc - self.cycles_told_at;
         let threshold = self.settings.clock.and_then(|clock| clock.cycle_threshold);
@@ -397,7 +399,7 @@ impl Encoder {
 
     fn put(&mut self, packet: Packet) {
         let before = self.out.len();
-        // All fields are made here, of values that fit.
+        // All fields are set here, to values that fit.
         let is_encoded = encode(&packet, &mut self.out).is_ok();
         debug_assert!(is_encoded, "{packet:?}");
         let bytes = self.out.len() - before;
@@ -405,7 +407,7 @@ impl Encoder {
     }
 }
 
-/// The crystal clock at a reading of the time stamp counter, and the ticks of the latter since.
+/// Crystal clock at a value of the time stamp counter, and ticks of the latter since.
 fn crystal(tsc: u64, clock: Clock) -> (u64, u64) {
     let (numerator, denominator) =
         (u128::from(clock.tsc_per_crystal.0.max(1)), clock.tsc_per_crystal.1);
@@ -415,7 +417,7 @@ fn crystal(tsc: u64, clock: Clock) -> (u64, u64) {
     (now as u64, (u128::from(tsc) - at) as u64)
 }
 
-/// Addresses behind calls, the last on top; of more than the processor has, the oldest are forgotten.
+/// Return addresses, the last on top; beyond the capacity of the processor the oldest are discarded.
 #[derive(Debug, Clone)]
 struct Calls {
     addresses: [u64; CALLS],

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets that some processors generate otherwise than the SDM says.
+//! Packets that some processors generate differently from the SDM.
 //!
-//! The name of an erratum is that of Intel's specification update in which it appears first. Which
-//! processors have it is what Intel's libipt lists (`pt_cpu_errata` in `pt_config.c`, version 2.3).
+//! The name of an erratum is that of Intel's specification update in which it appears first. The list of
+//! affected processors is that of Intel's libipt (`pt_cpu_errata` in `pt_config.c`, version 2.3).
 //!
 //! | erratum | what happens | what is done |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | APL12 | a FUP follows OVF although tracing is disabled | the FUP is left out |
 //! | SKZ84 | TMA is wrong where a virtual machine scales time | a TMA with reserved bits set is left out |
 //!
-//! Two more of libipt's list need nothing here: APL11 (TIP.PGD follows OVF), because TIP.PGD without an
-//! address is accepted after every OVF; SKL168 (a CYC before PSB is missing), because cycles move no bound of
-//! [`crate::time`].
+//! Two more errata of libipt's list need no workaround here: APL11 (TIP.PGD follows OVF), because TIP.PGD
+//! without an address is accepted after every OVF; SKL168 (a CYC before PSB is missing), because cycles
+//! move no bound of [`crate::time`].
 
 /// The errata that are worked around; none by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,8 +46,8 @@ impl Errata {
         skz84: false,
     };
 
-    /// Those of a processor of Intel by its display family and display model (CPUID leaf 1), as perf
-    /// (`GenuineIntel,6,94,3`) and `/proc/cpuinfo` write them. None for processors that are not in the list.
+    /// Errata of an Intel processor by its display family and display model (CPUID leaf 1), as written by
+    /// perf (`GenuineIntel,6,94,3`) and `/proc/cpuinfo`. None for processors that are not in the list.
     #[must_use]
     pub fn of_processor(family: u32, model: u32) -> Self {
         let none = Self::NONE;
@@ -62,7 +62,7 @@ impl Errata {
             (6, 0x55 | 0x6a | 0x6c) => {
                 Self { bdm70: true, skd022: true, skl014: true, skz84: true, ..none }
             }
-            // Sapphire, Emerald and Granite Rapids, and what comes after them.
+            // Sapphire, Emerald and Granite Rapids, and later ones.
             (6, 0x8f | 0xcf | 0xad | 0xae) | (0x13, 0x01) => {
                 Self { bdm70: true, skd022: true, skz84: true, ..none }
             }
@@ -70,7 +70,7 @@ impl Errata {
             (6, 0x66 | 0x7d | 0x7e | 0x8c | 0x8d | 0xa7 | 0xa8) => {
                 Self { bdm70: true, skd022: true, skl014: true, ..none }
             }
-            // Alder Lake and what comes after it: clients.
+            // Alder Lake and later ones: clients.
             (
                 6,
                 0x97 | 0x9a | 0xba | 0xb7 | 0xbf | 0xc5 | 0xc6 | 0xb5 | 0xaa | 0xac | 0xbd | 0xcc
@@ -83,8 +83,8 @@ impl Errata {
         }
     }
 
-    /// Those of a processor as perf writes it into recordings: `GenuineIntel,6,94,3` (vendor, family, model,
-    /// stepping). None for other vendors and other texts.
+    /// Errata of a processor from the text that perf writes into recordings: `GenuineIntel,6,94,3`
+    /// (vendor, family, model, stepping). None for other vendors and other texts.
     #[must_use]
     pub fn of_perf_cpuid(text: &str) -> Self {
         let mut parts = text.trim().split(['-', ',']);

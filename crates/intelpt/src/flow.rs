@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From packets and code to the instructions that were executed.
+//! Reconstructs the executed instructions from packets and code.
 //!
-//! Packets say only what the code does not: whether conditional branches were taken (TNT), where indirect
-//! ones went (TIP), and what came from outside (FUP with TIP). All else is walked along the code. A packet is
-//! taken when the walk needs it; one that says that something happened at an address is walked to.
+//! Packets contain only what the code does not determine: whether conditional branches were taken (TNT),
+//! targets of indirect branches (TIP), and external events (FUP with TIP). Everything else is found by
+//! walking along the code. A packet is taken when the walk needs it; the walk continues up to the address
+//! of a packet that reports an event there.
 //!
-//! What contradicts itself, is lost or cut ends in a [`Gap`]: nothing is said from there on until a packet
-//! says where the processor is, TIP.PGE or the next PSB.
+//! Contradictions, losses and truncations end in a [`Gap`]: execution is unknown from there until a
+//! packet contains the current address, TIP.PGE or the next PSB.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -22,81 +23,82 @@ use crate::packet::{
 use crate::paths::{Found, OUTCOMES_MAX, Step, TO_INDIRECT};
 use crate::segments::Segment;
 
-/// Return addresses that the processor remembers [SDM volume 3, RET compression].
+/// Return addresses that the processor keeps [SDM volume 3, RET compression].
 const CALLS: usize = 64;
-/// Blocks that may follow each other without a packet: more is an endless loop, which would have been left by
-/// an event of which the packet is missing.
+/// Largest number of blocks in a row without a packet: more is an endless loop, which an event without
+/// its packet must have left.
 const WITHOUT_PACKET_MAX: u32 = 1 << 16;
 
-/// Packets that are looked at before one must have said what is asked; a PSB+ with its clocks has some 15.
+/// Number of packets to look ahead for a certain one; a PSB+ with its clocks has some 15.
 const AHEAD_MAX: usize = 256;
-/// Instructions without a packet between a branch and an abort of its transaction: with BDM64 more than these
-/// are not looked at (libipt, `bdm64_max_steps`).
+/// Instructions without a packet between a branch and an abort of its transaction: with BDM64, the search
+/// stops after this number (libipt, `bdm64_max_steps`).
 const TO_ABORT_MAX: u32 = 0x100;
 
-/// Why nothing is known of what was executed.
+/// Reason why execution is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapCause {
-    /// The processor had no room for packets (OVF).
+    /// The processor lost packets for lack of buffer space (OVF).
     Overflow,
-    /// Bytes that are no packet.
+    /// Bytes that are not a packet.
     Malformed(Error),
-    /// No code at this address, or bytes that are no instruction.
+    /// No code at this address, or bytes that are not an instruction.
     NoCode(u64),
-    /// The packet does not fit the code: it is of another image, or bytes were changed.
+    /// The packet does not match the code: it belongs to another image, or bytes were changed.
     Contradiction(u64),
-    /// Which thread ran is not known, and so neither is its code. Found by those who divide a stream among
+    /// The running thread is unknown, and so is its code. Reported by readers that divide a stream among
     /// threads, never by a decoder.
     UnknownThread,
-    /// Packets were not recorded: there was no room for them in memory. Found by those who read a recording.
+    /// Packets were not recorded for lack of memory. Reported by readers of a recording.
     BufferFull,
-    /// Packets are not there, for another reason. Found by those who read a recording.
+    /// Packets are missing for another reason. Reported by readers of a recording.
     Missing,
 }
 
-/// A stretch of which nothing is known.
+/// An interval of unknown execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// The byte of the packet at which it was found.
+    /// First byte of the packet at which it was detected.
     pub position: usize,
-    /// Why.
+    /// Reason.
     pub cause: GapCause,
 }
 
-/// What packets say beside the blocks.
+/// Information in packets besides the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The processor is here: the first that is known, or after a gap.
+    /// Current address of the processor: the first known one, or the first after a gap.
     Synced(u64),
     /// Tracing begins at an address (TIP.PGE).
     Enabled(u64),
-    /// Tracing ended; the address of the last instruction or, if it was ended from outside, of the next one,
-    /// where that is known.
+    /// Tracing ended; the address of the last instruction or, if an external event ended it, of the next
+    /// one, if known.
     Disabled(Option<u64>),
-    /// An interrupt or a fault: the next instruction that would have come, and the handler.
+    /// An interrupt or a fault.
     Interrupted {
-        /// What would have come next.
+        /// The next instruction that would have been executed.
         from: u64,
-        /// What came.
+        /// Address of the handler.
         to: u64,
     },
-    /// The packet before, of those with an address of their own, was made here.
+    /// Address at which the previous packet was generated, for packets that have one.
     Here(u64),
-    /// A clock, a state of power, an address space, a value of PTWRITE …
+    /// A clock, a power state, an address space, a value of PTWRITE …
     Packet(Packet),
-    /// Nothing is known until the next event that says where the processor is.
+    /// Execution is unknown until the next event with an address.
     Gap(Gap),
 }
 
-/// Takes what is decoded, in the order in which it happened.
+/// Receives the decoded flow, in execution order.
 pub trait Sink {
-    /// Instructions that were executed; of an interrupted block those before.
+    /// Executed instructions; for an interrupted block, those before the interrupt.
     fn block(&mut self, block: &Block);
 
-    /// Whether only the number of instructions is wanted, between two events: then some blocks come as that.
+    /// Whether only the number of instructions between two events is needed: then some blocks are
+    /// reported as counts.
     const IS_COUNTER: bool = false;
 
-    /// So many instructions were executed, of blocks that are not told.
+    /// A number of executed instructions, of blocks that are not reported.
     #[inline]
     fn instructions(&mut self, count: u32) {
         let _ = count;
@@ -105,7 +107,7 @@ pub trait Sink {
     /// `position`: the first byte of the packet.
     fn event(&mut self, position: usize, event: Event);
 
-    /// Whether nothing more is wanted. What is decoded already comes all the same: up to a packet that is
+    /// Whether decoding may stop. Everything decoded already is still reported: up to a packet that is
     /// neither TNT nor TIP.
     #[inline]
     fn is_enough(&self) -> bool {
@@ -113,15 +115,15 @@ pub trait Sink {
     }
 }
 
-/// Return addresses of calls, the last on top; of more than the processor has, the oldest are forgotten.
+/// Return addresses, the last on top; beyond the capacity of the processor the oldest are discarded.
 #[derive(Debug, Clone)]
 struct Calls {
     runs: [u32; CALLS],
     top: usize,
     depth: usize,
-    /// How few there were since this was set.
+    /// Least depth since this was set.
     least_depth: usize,
-    /// Whether one was forgotten since this was set.
+    /// Whether one was discarded since this was set.
     was_full: bool,
 }
 
@@ -150,14 +152,14 @@ impl Calls {
         self.depth = 0;
     }
 
-    /// Whether these are the last ones, the last one first.
+    /// Whether these are the most recent ones, latest first.
     #[inline]
     fn end_with(&self, calls: &[u32]) -> bool {
         let at = |back: usize| self.runs[(self.top + 2 * CALLS - 1 - back) % CALLS];
         calls.len() <= self.depth && calls.iter().enumerate().all(|(back, call)| at(back) == *call)
     }
 
-    /// Takes off so many, of which it is known that they are there.
+    /// Removes a number of entries that are known to exist.
     #[inline]
     fn drop_last(&mut self, count: usize) {
         self.depth = self.depth.saturating_sub(count);
@@ -165,7 +167,7 @@ impl Calls {
         self.least_depth = self.least_depth.min(self.depth);
     }
 
-    /// As many of the last ones as there may be returns in a packet, the last one first.
+    /// The most recent entries, latest first: as many as a packet can have returns.
     fn newest(&self) -> ([u32; OUTCOMES_MAX], usize) {
         let mut calls = [0; OUTCOMES_MAX];
         for (back, call) in calls.iter_mut().enumerate() {
@@ -174,13 +176,13 @@ impl Calls {
         (calls, self.depth.min(OUTCOMES_MAX))
     }
 
-    /// The last so many, the last one last.
+    /// The most recent entries, latest last.
     fn last(&self, count: usize) -> impl Iterator<Item = u32> {
         (0..count).rev().map(|back| self.runs[(self.top + CALLS - 1 - back) % CALLS])
     }
 }
 
-/// A packet that moves the flow; the others are handed on as they come.
+/// A packet that moves the flow; others are passed on as they come.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Tnt(Tnt),
@@ -194,17 +196,17 @@ enum Next {
     End,
 }
 
-/// Decodes traces of one image; blocks of code are remembered from one to the next.
+/// Decodes traces of one image; blocks of code are cached between traces.
 pub struct Flow<'i, I> {
     code: Code<'i, I>,
-    /// Only a test goes without.
+    /// Disabled only in tests.
     uses_paths: bool,
     errata: Errata,
-    /// By address space, addresses that were traced; empty: all.
+    /// Traced address ranges, by address space; empty: all.
     filters: Vec<Vec<Range<u64>>>,
 }
 
-/// Where a decoder is between two packets of a stream. It belongs to the [`Flow`] that it was used with.
+/// State of a decoder between two packets of a stream. It belongs to the [`Flow`] that it was used with.
 #[derive(Debug, Clone)]
 pub struct State {
     last_ip: u64,
@@ -216,18 +218,18 @@ pub struct State {
     is_fup_bound: bool,
     is_abort: bool,
     is_lost: bool,
-    /// Where the last PSB was.
+    /// Position of the last PSB.
     psb: Option<usize>,
 }
 
 impl State {
-    /// Nothing is known yet.
+    /// Initial state: nothing is known.
     #[must_use]
     pub fn new() -> Self {
         Self::outside(0, Mode::Bits64)
     }
 
-    /// No code is traced at the moment; the packets before had this address last, and said this mode.
+    /// State in which no code is being traced, with the last address and the mode of the packets before.
     #[must_use]
     pub fn outside(last_ip: u64, mode: Mode) -> Self {
         Self {
@@ -252,13 +254,13 @@ impl Default for State {
 }
 
 impl<'i, I: Image> Flow<'i, I> {
-    /// Of an image that does not change.
+    /// For an image that does not change.
     pub fn new(image: &'i I) -> Self {
         Self::of_spaces(core::slice::from_ref(image))
     }
 
-    /// Of several address spaces; the kernel's half of all of them is taken to be the same. The first is the
-    /// one that is looked at until [`Self::enter`] says otherwise.
+    /// For several address spaces; their kernel halves are assumed to be equal. The first one is current
+    /// until [`Self::enter`] selects another.
     pub fn of_spaces(images: &'i [I]) -> Self {
         Self {
             code: Code::new(images),
@@ -268,40 +270,41 @@ impl<'i, I: Image> Flow<'i, I> {
         }
     }
 
-    /// Of a processor with these errata.
+    /// For a processor with these errata.
     #[must_use]
     pub fn with_errata(self, errata: Errata) -> Self {
         Self { errata, ..self }
     }
 
-    /// Of a processor that traced only these addresses. A processor with SKL014 does not say where it left
-    /// them; other decoding does not need them.
+    /// For a processor that traced only these addresses. A processor with SKL014 does not report where it
+    /// left them; others do not need this.
     #[must_use]
     pub fn with_filter(self, filter: Vec<Range<u64>>) -> Self {
         self.with_filters(Vec::from([filter]))
     }
 
-    /// The same of each address space: a file is at other addresses in each.
+    /// Likewise for each address space: a file is mapped at different addresses in each.
     #[must_use]
     pub fn with_filters(self, filters: Vec<Vec<Range<u64>>>) -> Self {
         Self { filters, ..self }
     }
 
-    /// What is decoded from now on is of the address space with this number.
+    /// Switches to the address space with this number.
     pub fn enter(&mut self, space: u32) {
         self.code.enter(space);
     }
 
-    /// Tells of everything in some bytes, from the first PSB on.
+    /// Decodes everything in a stream, from the first PSB on.
     ///
-    /// Cost: by packets, and by blocks executed; each block is decoded once. Memory: by blocks.
+    /// Cost: proportional to packets and executed blocks; each block is decoded once. Memory:
+    /// proportional to blocks.
     pub fn decode(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let begin = synced(bytes);
         self.decode_part(&mut State::new(), bytes, begin..bytes.len(), sink);
     }
 
-    /// Goes on in a stream: decodes the packets in a part of its bytes, which begins at a packet and ends
-    /// behind one, and leaves `state` as it is behind them. Positions are those in `bytes`.
+    /// Continues a stream: decodes the packets in a range of its bytes, which must begin and end at
+    /// packet boundaries, and updates `state`. Positions are relative to `bytes`.
     pub fn decode_part(
         &mut self,
         state: &mut State,
@@ -312,12 +315,12 @@ impl<'i, I: Image> Flow<'i, I> {
         self.decode_until(state, bytes, part, None, sink);
     }
 
-    /// Decodes the body of a segment; `state` is that of [`Self::enter_segment`], or in the first segment
-    /// that of the packets before it. `end`: the end of the part that the segments are of.
+    /// Decodes the body of a segment; `state` is that of [`Self::enter_segment`], or for the first
+    /// segment that of the packets before it. `end`: the end of the part to which the segments belong.
     ///
-    /// @return whether the next segment follows. Otherwise what looked like its PSB is inside of another
-    /// packet, as only damaged bytes have it: what was handed on is the beginning of what
-    /// [`Self::decode_part`] hands on from the same state up to `end`.
+    /// @return whether the next segment follows. Otherwise its apparent PSB is inside another packet,
+    /// which happens only in damaged bytes: the output is then a prefix of the output of
+    /// [`Self::decode_part`] from the same state up to `end`.
     pub fn decode_segment(
         &mut self,
         state: &mut State,
@@ -330,7 +333,7 @@ impl<'i, I: Image> Flow<'i, I> {
         segment.next.is_none() || state.psb == segment.next
     }
 
-    /// State of a decoder after the head of a segment (PSB to PSBEND), as its packets give it.
+    /// State of a decoder after the head of a segment (PSB to PSBEND), from its packets.
     pub fn enter_segment(
         &mut self,
         bytes: &[u8],
@@ -342,8 +345,8 @@ impl<'i, I: Image> Flow<'i, I> {
         state
     }
 
-    /// `last_psb`: ends behind what belongs to this PSB, or, where no packet begins there, some packets
-    /// further on.
+    /// `last_psb`: decoding ends after the packets of this PSB or, if no packet begins there, some
+    /// packets later.
     fn decode_until(
         &mut self,
         state: &mut State,
@@ -409,29 +412,29 @@ struct Walk<'w, 'i, 'b, I, S> {
     uses_paths: bool,
     errata: Errata,
     filters: &'w [Vec<Range<u64>>],
-    /// All that is there, also after the part that is decoded.
+    /// All available bytes, including those after the decoded part.
     bytes: &'b [u8],
     packets: Packets<'b>,
-    /// Behind what belongs to this PSB, decoding ends.
+    /// Decoding ends after the packets of this PSB.
     last_psb: usize,
     peeked: Option<Next>,
-    /// Of the packet that was read last.
+    /// Position of the packet that was read last.
     position: usize,
     last_ip: u64,
     mode: Mode,
-    /// Outcomes that are not taken yet.
+    /// Outcomes that have not been consumed.
     tnt: Tnt,
     calls: Calls,
-    /// The block that comes next; `None`: not known, or not traced.
+    /// The next block; `None`: unknown, or not traced.
     at: Option<u32>,
     is_after_overflow: bool,
-    /// Whether the next FUP says where the packet before it was made, and nothing else.
+    /// Whether the next FUP only contains the address of the packet before it.
     is_fup_bound: bool,
-    /// Whether the next FUP says where a transaction was aborted.
+    /// Whether the next FUP contains the address at which a transaction was aborted.
     is_abort: bool,
-    /// Whether code is executed whose place was lost, so that the next FUP says where.
+    /// Whether code is executed at an unknown address, so that the next FUP contains it.
     is_lost: bool,
-    /// Where the last PSB was.
+    /// Position of the last PSB.
     psb: Option<usize>,
     without_packet: u32,
     sink: &'w mut S,
@@ -489,11 +492,11 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Follows short TNT packets, and TIP packets of branches, along paths that are known; clocks between
-    /// them are handed on. @return whether there was one.
+    /// Follows short TNT packets, and TIP packets of branches, along known paths; clocks between them are
+    /// passed on. @return whether there was any packet.
     fn follow_packets(&mut self, from: u32) -> bool {
         let (bytes, begin) = self.packets.rest();
-        // Only blocks of which paths are asked have a row.
+        // A block gets a row only if paths are requested for it.
         let is_asked = |first: &u8| is_short_tnt(*first) || is_tip(*first);
         if !bytes.first().is_some_and(is_asked) && clock(bytes, self.errata).is_none() {
             return false;
@@ -567,7 +570,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         true
     }
 
-    /// So many instructions were executed, of blocks that are only counted.
+    /// Reports executed instructions of blocks that are only counted.
     #[inline(always)]
     fn count(&mut self, mut count: u64) {
         while S::IS_COUNTER && count > 0 {
@@ -577,8 +580,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Follows a short TNT packet, and keeps the outcomes that lead nowhere. @return the row behind it, and
-    /// how many instructions; `None`: none of them leads anywhere.
+    /// Follows a short TNT packet, and keeps the outcomes that cannot be followed. @return the next row,
+    /// and the number of instructions; `None`: none of the outcomes can be followed.
     #[inline]
     fn follow_packet(&mut self, row: u32, marked: u8) -> Option<(u32, u32)> {
         let (row, used, instructions) = self.follow(row, marked)?;
@@ -591,7 +594,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         Some((row, instructions.saturating_add(more)))
     }
 
-    /// Follows eight packets with all outcomes. @return the row behind them, how many of them, and how many
+    /// Follows eight full packets. @return the next row, the number of packets, and the number of
     /// instructions.
     #[inline(always)]
     fn follow_eight(&mut self, row: u32, eight: u64) -> (u32, usize, u64) {
@@ -621,7 +624,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             }
         }
         let call_count = self.calls.depth.saturating_sub(depth);
-        // From other calls it leads to the same only if it returned to none of them and forgot none.
+        // The path is valid for other open calls only if it returned to none of them and discarded none.
         let is_whole = self.calls.least_depth == depth && !self.calls.was_full;
         let is_known = self.code.paths.without_row(row).is_none();
         let path = (is_whole && is_known && call_count <= long_paths::CALLS_MAX).then(|| {
@@ -634,13 +637,12 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         (row, 8, count)
     }
 
-    /// Follows what is left of the outcomes of a packet. @return the row behind them, and how many
-    /// instructions.
+    /// Follows the remaining outcomes of a packet. @return the next row, and the number of instructions.
     #[inline]
     fn follow_rest(&mut self, mut row: u32) -> (u32, u32) {
         let mut instructions = 0_u32;
         while self.tnt.len > 0 {
-            // Of a long packet six at a time.
+            // A long packet is followed six outcomes at a time.
             let first = self.tnt.len.min(6);
             let bits = self.tnt.bits >> (self.tnt.len - first) & ((1 << first) - 1);
             let Some((next, used, some)) = self.follow(row, 1 << first | bits as u8) else { break };
@@ -651,8 +653,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         (row, instructions)
     }
 
-    /// Follows the code to an indirect branch, which goes to this address. @return the row there, and how
-    /// many instructions.
+    /// Follows the code to an indirect branch with this target. @return the row there, and the number of
+    /// instructions.
     #[inline(always)]
     fn follow_branch(&mut self, mut row: u32, to: u64) -> Option<(u32, u32)> {
         if let Some(run) = self.code.paths.without_row(row) {
@@ -686,7 +688,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         Some((target, step.instructions()))
     }
 
-    /// The same from a block without a row.
+    /// Like `follow_branch`, from a block without a row.
     #[inline(never)]
     fn follow_found_branch(&mut self, run: u32, to: u64) -> Option<(u32, u32)> {
         let (found, branch) = self.code.find_indirect(run)?;
@@ -709,8 +711,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Follows outcomes from a place as far as they lead. @return the place behind them, how many of them,
-    /// and how many instructions.
+    /// Follows outcomes from a place as far as possible. @return the next place, the number of outcomes
+    /// used, and the number of instructions.
     #[inline(always)]
     fn follow(&mut self, mut row: u32, marked: u8) -> Option<(u32, u8, u32)> {
         if let Some(run) = self.code.paths.without_row(row) {
@@ -745,7 +747,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         Some((next, used, step.instructions()))
     }
 
-    /// The same from a block without a row.
+    /// Like `follow`, from a block without a row.
     #[inline(never)]
     fn follow_found(&mut self, run: u32, marked: u8) -> Option<(u32, u8, u32)> {
         let found = self.code.find_path(run, marked)?;
@@ -757,7 +759,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         Some((self.code.paths.place_of(next), found.used(), found.instructions()))
     }
 
-    /// Opens the calls of a path that is hashed, and hands on its blocks.
+    /// Pushes the calls of a hashed path, and reports its blocks.
     fn executed(&mut self, found: Found) {
         let (blocks, calls) = self.code.paths.parts_of_found(found);
         calls.iter().for_each(|call| self.calls.push(*call));
@@ -766,7 +768,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// The same of a path that ends in a return to a call that is open.
+    /// Follows a path that ends in a return to an open call.
     #[inline(always)]
     fn follow_return(&mut self, row: u32, marked: u8, step: Step) -> Option<(u32, u8, u32)> {
         let calls = &mut self.calls;
@@ -790,7 +792,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         Some((self.code.paths.place_of(caller), used, instructions))
     }
 
-    /// Hands on the blocks of a path, if these are not only counted.
+    /// Reports the blocks of a path, unless they are only counted.
     #[inline(always)]
     fn hand_on(&mut self, row: u32, marked: u8) {
         if S::IS_COUNTER {
@@ -801,7 +803,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Reads on until it is known where the processor is. @return whether there is more.
+    /// Reads until the current address is known. @return whether there is more.
     fn find_place(&mut self) -> bool {
         match self.take() {
             Next::End => return false,
@@ -812,7 +814,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 self.sink.event(self.position, Event::Enabled(ip));
                 self.at = Some(self.code.at(ip, self.mode));
             }
-            // Where the processor was when packets could be made again.
+            // Address of the processor when packets could be generated again.
             Next::Fup(Some(ip)) if self.is_after_overflow => {
                 self.is_after_overflow = false;
                 let is_there = !self.errata.apl12
@@ -830,12 +832,12 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                     self.begin_at(ip);
                 }
             }
-            // Code is still executed, and all outcomes of branches before a FUP have come before it.
+            // Code is still being executed, and all outcomes of branches before a FUP have preceded it.
             Next::Fup(Some(ip)) if self.is_lost => {
                 self.begin_at(ip);
                 self.happened_at(ip);
             }
-            // The FUP that belongs here is missing, and this is where the processor is.
+            // The FUP that belongs here is missing, and this is the current address.
             Next::Tip(Some(ip)) if self.is_after_overflow && self.errata.skd010 => {
                 self.is_after_overflow = false;
                 self.begin_at(ip);
@@ -843,7 +845,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             Next::Overflow => self.gap_of_overflow(),
             Next::Malformed(error) => self.gap(GapCause::Malformed(error)),
             Next::Disable(_) => self.is_not_traced(),
-            // Of which branch its outcomes are is not known.
+            // It is unknown to which branch these outcomes belong.
             Next::Tnt(_) if self.errata.skd010 => self.is_after_overflow = false,
             Next::Fup(_) => (self.is_fup_bound, self.is_abort) = (false, false),
             Next::Tnt(_) | Next::Tip(_) | Next::Enable(None) => {}
@@ -863,14 +865,14 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         (self.is_fup_bound, self.is_abort) = (false, false);
     }
 
-    /// What the first packet from a position on that says it says, if one does.
+    /// First result of `says` other than `None`, for the packets from a position on.
     fn looks_ahead(&self, from: usize, says: impl Fn(&Packet) -> Option<bool>) -> Option<bool> {
         let mut packets = Packets::new(self.bytes).with_errata(self.errata);
         packets.go_behind(from);
         packets.map_while(Result::ok).take(AHEAD_MAX).find_map(|found| says(&found.packet))
     }
 
-    /// Executes a block; its branch takes a packet where it needs one.
+    /// Executes a block; its branch takes a packet if it needs one.
     fn step(&mut self, run: u32) {
         let block = self.code.run(run).block;
         match block.ends {
@@ -891,7 +893,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 None => self.contradiction(&block),
             },
             Ends::Return if self.tnt.len > 0 || matches!(self.peek(), Next::Tnt(_)) => {
-                // A compressed return is a taken branch to behind the last call.
+                // A compressed return is a taken branch to the address after the last call.
                 let caller = if self.bit() == Some(true) { self.calls.pop() } else { None };
                 match caller {
                     Some(caller) => {
@@ -907,8 +909,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                         self.take();
                         self.sink.block(&block);
                         match block.ends {
-                            // The processor forgets what it remembered when a return went elsewhere: real
-                            // traces have no compressed return to an older call after one.
+                            // The processor discards its return addresses when a return went elsewhere:
+                            // real traces have no compressed return to an older call after one.
                             Ends::Return => self.calls.clear(),
                             Ends::IndirectCall => {
                                 let caller = self.code.next(run);
@@ -931,8 +933,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// The packet that says where an indirect branch leads. Outcomes of later branches may come before it
-    /// [SDM volume 3, "Deferred TIPs"].
+    /// The packet with the target of an indirect branch. Outcomes of later branches may precede it [SDM
+    /// volume 3, "Deferred TIPs"].
     fn peek_past_tnt(&mut self, ends: Ends) -> Next {
         if self.tnt.len == 0
             && ends != Ends::Return
@@ -944,7 +946,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         self.peek()
     }
 
-    /// Behind a block that needs no packet.
+    /// Continues after a block that needs no packet.
     fn goes_on(&mut self, run: u32, ends: Ends) {
         match ends {
             Ends::Through => self.at = Some(self.code.next(run)),
@@ -955,7 +957,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
 
     fn call(&mut self, run: u32) {
         let of = self.code.run(run);
-        // A call of what follows it is how code finds out where it is, and is not remembered.
+        // A call of the next instruction is used to obtain the current address, and is not kept.
         if of.target != of.next {
             let caller = self.code.next(run);
             self.calls.push(caller);
@@ -985,16 +987,16 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         Some(self.tnt.bits >> self.tnt.len & 1 == 1)
     }
 
-    /// Something happened at an address, which may be some way along the code.
+    /// An event at an address, which may be some way along the code.
     fn fup(&mut self, run: u32, ip: u64) {
         self.take();
         if self.is_abort && self.errata.bdm64 && !self.reaches(run, ip) {
-            // The branch before led here, whatever its outcome says.
+            // The branch before led here, regardless of its recorded outcome.
             self.at = Some(self.code.at(ip, self.mode));
         } else {
             let (is_bound, is_abort) = (self.is_fup_bound, self.is_abort);
             if !self.walk_to(run, ip) {
-                // What led here is not known, but this is where the processor is.
+                // The way here is unknown, but this is the current address.
                 (self.is_fup_bound, self.is_abort) = (is_bound, is_abort);
                 self.begin_at(ip);
             }
@@ -1002,7 +1004,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         self.happened_at(ip);
     }
 
-    /// What a FUP says, where the flow has come to its address.
+    /// Handles the event of a FUP once the flow has reached its address.
     fn happened_at(&mut self, ip: u64) {
         self.is_abort = false;
         if core::mem::take(&mut self.is_fup_bound) {
@@ -1034,7 +1036,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         self.code.has(ip, self.mode, Effect::VmEntry).then_some(block)
     }
 
-    /// Whether code leads from a block to an address without a packet.
+    /// Whether the code leads from a block to an address without a packet.
     fn reaches(&mut self, from: u32, ip: u64) -> bool {
         let (mut run, mut instructions) = (from, 0);
         loop {
@@ -1054,7 +1056,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Executes what leads to an address without a packet. @return whether it was reached.
+    /// Executes the code up to an address without a packet. @return whether it was reached.
     fn walk_to(&mut self, from: u32, ip: u64) -> bool {
         let mut run = from;
         for _ in 0..WITHOUT_PACKET_MAX {
@@ -1101,13 +1103,13 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         (at == ip).then_some(Block { last, count, ends: Ends::Through, ..*block })
     }
 
-    /// Tracing ends by an instruction: the next branch that leaves what is traced.
+    /// An instruction ends tracing: the next branch that leaves the traced code.
     fn disable(&mut self, from: u32, to: Option<u64>) {
         self.take();
         let mut run = from;
         for _ in 0..WITHOUT_PACKET_MAX {
             let of = *self.code.run(run);
-            // Another address space is not traced, where only one is.
+            // If only one address space is traced, another one is not.
             if to.is_none()
                 && let Some(before) = self.up_to_cr3(&of.block)
             {
@@ -1150,7 +1152,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         None
     }
 
-    /// Whether a processor with SKL014 stops tracing here without saying so.
+    /// Whether a processor with SKL014 stops tracing here without reporting it.
     fn leaves_filter(&self, target: u64) -> bool {
         let filter = self.filters.get(self.code.space() as usize).map_or(&[][..], Vec::as_slice);
         self.errata.skl014
@@ -1158,7 +1160,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             && !filter.iter().any(|traced| traced.contains(&target))
     }
 
-    /// PSB and what follows it up to PSBEND says all that is needed to begin here. `run`: where the walk is.
+    /// Handles a PSB with the packets up to PSBEND, which contain all that is needed to start here.
+    /// `run`: the current block of the walk.
     fn psb(&mut self, run: Option<u32>) {
         if run.is_some() {
             self.take();
@@ -1172,7 +1175,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                         Packet::PsbEnd => break,
                         Packet::Fup(bytes) => {
                             ip = self.ip(bytes);
-                            // Only what may be between this FUP and a TIP.PGE right after the PSB+.
+                            // Only packets that may be between this FUP and a TIP.PGE right after the
+                            // PSB+.
                             let is_enabled_later = self.errata.bdm70
                                 && self.looks_ahead(
                                     self.packets.position(),
@@ -1197,7 +1201,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                         }
                         Packet::ModeExec { bits } => self.mode = Mode::of_packet(bits),
                         Packet::Ovf => return self.gap_of_overflow(),
-                        // Another one begins before this was whole.
+                        // Another one begins before this one was complete.
                         Packet::Psb => {
                             self.last_ip = 0;
                             ip = None;
@@ -1214,13 +1218,13 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             }
         }
         self.is_not_traced();
-        // Outcomes that were left over when the flow was lost are of no branch behind a PSB.
+        // Outcomes left over when the flow was lost do not belong to a branch after a PSB.
         self.tnt.len = 0;
         match (run, ip) {
             (Some(run), Some(ip)) => {
                 let was_reached = self.walk_to(run, ip);
                 self.calls.clear();
-                // What a PSB says holds: who begins to decode with it knows nothing else.
+                // The contents of a PSB have precedence: a decoder that starts here knows nothing else.
                 let mode = self.at.map(|run| self.code.run(run).block.mode);
                 if !was_reached || mode != Some(self.mode) {
                     self.begin_at(ip);
@@ -1230,7 +1234,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 self.calls.clear();
                 self.begin_at(ip);
             }
-            // Nothing is traced at the moment.
+            // Nothing is being traced.
             (_, None) => {
                 self.calls.clear();
                 if run.is_some() {
@@ -1255,14 +1259,14 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         self.gap(GapCause::Contradiction(block.last));
     }
 
-    /// Nothing is known from here on.
+    /// Execution is unknown from here on.
     fn gap(&mut self, cause: GapCause) {
         self.sink.event(self.position, Event::Gap(Gap { position: self.position, cause }));
         self.at = None;
         self.tnt.len = 0;
         self.calls.clear();
         self.is_not_traced();
-        // Only what packets say is missing: where code is executed, a FUP will say.
+        // Only the address is missing: while code is executed, a FUP will contain it.
         self.is_lost = matches!(cause, GapCause::NoCode(_) | GapCause::Contradiction(_));
         self.without_packet = 0;
     }
@@ -1273,7 +1277,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         Some(ip)
     }
 
-    /// The next packet that moves the flow. Those before it are handed on.
+    /// The next packet that moves the flow. Those before it are passed on.
     fn peek(&mut self) -> Next {
         if let Some(next) = self.peeked {
             return next;
@@ -1293,7 +1297,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
 
     fn read(&mut self) -> Next {
         use Packet as P;
-        // MODE.Exec with a FUP after it says where interrupts were enabled or disabled.
+        // MODE.Exec with a FUP after it reports where interrupts were enabled or disabled.
         let mut is_after_mode = false;
         loop {
             let At { start, packet, .. } = match self.packets.next() {
@@ -1334,7 +1338,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                         | P::Bep { ip }
                         | P::Cfe { ip, .. } => ip,
                         P::Trig { flags, .. } => flags & TRIG_IP != 0,
-                        // The FUP of an abort is that of an interrupt.
+                        // The FUP of an abort is like that of an interrupt.
                         P::ModeTsx { bits } => {
                             self.is_abort = bits & MODE_TSX_ABORT != 0;
                             !self.is_abort
@@ -1376,7 +1380,7 @@ mod tests {
         }
     }
 
-    /// Instructions between events.
+    /// Numbers of instructions between events.
     #[derive(Default)]
     struct Counts {
         since: u64,
@@ -1399,7 +1403,7 @@ mod tests {
         }
     }
 
-    /// Code with many branches, at addresses of which packets tell.
+    /// Code with many branches, at addresses that packets contain.
     fn code() -> impl Strategy<Value = Vec<u8>> {
         let near = || any::<u8>().prop_map(|to| to % 64);
         let instruction = prop_oneof![
@@ -1415,7 +1419,7 @@ mod tests {
         prop::collection::vec(instruction, 20..80).prop_map(|all| all.concat())
     }
 
-    /// Code that is not left: nops around, and a jump back to the beginning.
+    /// Code that is not left: nops around it, and a jump back to the start.
     fn closed(code: &[u8]) -> Vec<u8> {
         let mut all = alloc::vec![0x90; 40];
         all.extend_from_slice(code);
@@ -1426,7 +1430,7 @@ mod tests {
         all
     }
 
-    /// Packets, most of them TNT, many of them the same again.
+    /// Packets, most of them TNT, with many repetitions.
     fn packets() -> impl Strategy<Value = Vec<Packet>> {
         let place = || (0u64..200).prop_map(|at| IpBytes::Full(ADDRESS + at));
         let tnt = |len: core::ops::RangeInclusive<u8>| {
@@ -1460,8 +1464,8 @@ mod tests {
         prop::collection::vec(many, 1..40).prop_map(|all| all.concat())
     }
 
-    /// What a processor says that executes the code: outcomes of conditional branches are a pattern that
-    /// repeats, now and then another; indirect branches go to some places in turn.
+    /// Packets of a processor that executes the code: outcomes of conditional branches follow a repeated
+    /// pattern, with occasional deviations; indirect branches go to some places in turn.
     fn executed(code: &[u8], pattern: &[bool], changes: &[u8], places: &[u8]) -> Vec<Packet> {
         let mut image = Sections::default();
         image.add(ADDRESS, code);
@@ -1538,7 +1542,8 @@ mod tests {
         packets
     }
 
-    /// Block by block, along paths and counted, twice with what was remembered: the same. Gives the events.
+    /// Checks that decoding by blocks, along paths, counted, and again with warm caches gives the same.
+    /// Returns the events.
     fn compare(code: &[u8], begin: u64, packets: &[Packet]) -> Vec<Event> {
         let mut image = Sections::default();
         image.add(ADDRESS, code);
@@ -1560,7 +1565,8 @@ mod tests {
             }
         }
         counted.event(0, Event::Here(0));
-        // As it is; with rows at once; with few of them; and all is forgotten again and again.
+        // Defaults; with rows at once; with few of them; and with caches that are cleared again and
+        // again.
         let limits = [
             None,
             Some(Limits { often: 0, rows: 1 << 14, blocks: 1 << 22 }),
@@ -1596,7 +1602,7 @@ mod tests {
         expected.into_iter().filter_map(event).collect()
     }
 
-    /// A segment begins with the mode of its PSB, whatever was before.
+    /// A segment begins with the mode of its PSB, regardless of the mode before.
     #[test]
     fn the_mode_of_a_psb_holds_from_there_on() {
         let place = Packet::Fup(IpBytes::Full(ADDRESS));
@@ -1611,13 +1617,13 @@ mod tests {
             Packet::PsbEnd,
             Packet::TntShort(Tnt { bits: 0, len: 1 }),
         ];
-        // je, over itself; it is as long in both modes.
+        // je over itself; it has the same length in both modes.
         let events = compare(&[0x74, 0x00, 0xff, 0xe0], 0, &packets);
         let synced = |event: &&Event| matches!(event, Event::Synced(_));
         assert_eq!(events.iter().filter(synced).count(), 3, "{events:?}");
     }
 
-    /// The kernel goes to the same address in both: where it went the last time is another program's.
+    /// The kernel goes to the same address in both: its previous target belongs to another program.
     #[test]
     fn targets_of_branches_are_of_the_address_space_in_which_they_are() {
         const KERNEL: u64 = 0xffff_8000_0000_0000;
@@ -1647,7 +1653,7 @@ mod tests {
             flow.uses_paths = uses_paths;
             let (mut state, mut told, mut begin) = (State::new(), Vec::new(), 0);
             for (nth, end) in ends.iter().enumerate() {
-                // Now one several times, now the other.
+                // Several times the one, then the other.
                 flow.enter((nth / 3 % 2) as u32);
                 flow.decode_part(&mut state, &bytes, begin..*end, &mut told);
                 begin = *end;
@@ -1664,7 +1670,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..Default::default() })]
-        // Whatever code and packets are.
+        // For arbitrary code and packets.
         #[test]
         fn along_paths_it_is_the_same_as_block_by_block(
             code in code(),
@@ -1674,7 +1680,7 @@ mod tests {
             compare(&code, begin, &packets);
         }
 
-        // And where both belong together.
+        // For packets that belong to the code.
         #[test]
         fn along_paths_of_programs_it_is_the_same(
             code in code(),

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bytes of code by their addresses.
+//! Code bytes by address.
 
 use alloc::vec::Vec;
 
 /// The longest instruction [SDM volume 2, 2.3.11].
 pub(crate) const INSTRUCTION_BYTES: usize = 15;
 
-/// What was in memory while the processor ran.
+/// Contents of memory while the processor ran.
 pub trait Image {
-    /// The bytes from an address on, as far as they lie together; `None` where they are not known.
+    /// Contiguous bytes from an address on; `None` if they are unknown.
     fn bytes_at(&self, address: u64) -> Option<&[u8]>;
 }
 
-/// Pieces of memory.
+/// Memory given as sections.
 #[derive(Debug, Clone, Default)]
 pub struct Sections<'a> {
     /// Sorted by address, none of them empty.
@@ -20,7 +20,7 @@ pub struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// Adds a piece; where it overlaps with another, the one that begins later counts.
+    /// Adds a section; where two overlap, the one that begins later has precedence.
     pub fn add(&mut self, address: u64, bytes: &'a [u8]) {
         if !bytes.is_empty() {
             let at = self.all.partition_point(|(begin, _)| *begin <= address);
@@ -38,7 +38,7 @@ impl Image for Sections<'_> {
     }
 }
 
-/// Up to the bytes of one instruction, of pieces that follow each other, too; and how many there are.
+/// Bytes of one instruction, possibly from several contiguous sections; and the number of bytes.
 pub(crate) fn fetch(image: &impl Image, address: u64) -> ([u8; INSTRUCTION_BYTES], usize) {
     let mut bytes = [0; INSTRUCTION_BYTES];
     let mut count = 0;

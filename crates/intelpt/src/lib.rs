@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Intel Processor Trace: its packets, from bytes and to bytes, and the instructions that they tell of.
+//! Intel Processor Trace: decoder and encoder of packets, and reconstruction of the executed
+//! instructions.
 //!
 #![doc = include_str!("../README.md")]
 #![no_std]

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where eight full TNT packets lead together, for who only counts instructions: loops take the same 48
-//! outcomes again and again.
+//! Cache of the results of eight full TNT packets, for callers that only count instructions: loops repeat
+//! the same 48 outcomes.
 //!
-//! Where outcomes are as good as random this finds nothing and costs a look-up of memory that is not in the
-//! cache. So it is asked as long as it finds something, and now and then where it does not.
+//! For nearly random outcomes it finds nothing and costs a cache miss. So it is used as long as it finds
+//! something, and otherwise only tried occasionally.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Outcomes that are remembered: 512 KiB with 32 bytes for each, which a cache near the processor has.
+/// Number of entries: 512 KiB with 32 bytes each, which fits the L2 cache.
 const SIZE: usize = 1 << 14;
-/// Calls that are left open.
+/// Largest number of calls left open.
 pub(crate) const CALLS_MAX: usize = 2;
-/// So much is it trusted at most; a find adds one, and it is asked as long as any is left.
+/// Upper limit of the trust counter; a hit adds one, and the cache is used while the counter is above 0.
 const TRUST_MAX: u8 = 32;
-/// What is taken off where nothing is found.
+/// Subtracted from the trust counter after a miss.
 const DISAPPOINTMENT: u8 = 4;
-/// Every so many times it is asked without trust.
+/// Without trust, one in this many lookups is made.
 const PATIENCE: u8 = 64;
 
-/// Where they lead.
+/// Result of eight packets.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LongPath {
-    /// The eight packets; 0: none.
+    /// The eight packets; 0: unused.
     pub packets: u64,
-    /// The row of the block from which.
+    /// Row of the first block.
     pub from: u32,
-    /// The row of the block behind.
+    /// Row of the next block.
     pub next: u32,
     pub instructions: u32,
     pub call_count: u32,
-    /// Blocks to which calls return that are left open.
+    /// Blocks to which the calls left open return.
     pub calls: [u32; CALLS_MAX],
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct LongPaths {
     not_asked: u8,
 }
 
-/// Eight short TNT packets with six outcomes each at the beginning of some bytes.
+/// The first eight bytes, if they are short TNT packets with six outcomes each.
 #[inline(always)]
 pub(crate) fn eight_full(bytes: &[u8]) -> Option<u64> {
     let eight = u64::from_le_bytes(*bytes.first_chunk()?);
-    // Of each byte the highest bit marks the end of six outcomes, and the lowest is 0.
+    // In each byte the highest bit marks the end of six outcomes, and the lowest is 0.
     (eight & 0x8181_8181_8181_8181 == 0x8080_8080_8080_8080).then_some(eight)
 }
 
@@ -53,12 +53,12 @@ impl LongPaths {
         Self { all: Vec::new(), trust: TRUST_MAX, not_asked: 0 }
     }
 
-    /// Forgets all of them: rows are no longer what they were.
+    /// Clears the cache: the rows have changed.
     pub fn clear(&mut self) {
         self.all.fill(LongPath::default());
     }
 
-    /// Whether it is to be asked.
+    /// Whether to use the cache.
     #[inline(always)]
     pub fn is_worth_asking(&mut self) -> bool {
         if self.trust > 0 {
@@ -74,7 +74,7 @@ impl LongPaths {
 
     #[inline(always)]
     fn place(from: u32, packets: u64) -> usize {
-        // 2^64 by the golden ratio; the high bits are the best.
+        // 2^64 divided by the golden ratio; the high bits are mixed best.
         ((packets ^ u64::from(from) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize
             % SIZE
     }
@@ -91,7 +91,7 @@ impl LongPaths {
         }
     }
 
-    /// There was none; this is it.
+    /// Records a miss, and the path to store.
     pub fn learn(&mut self, path: Option<LongPath>) {
         self.trust = self.trust.saturating_sub(DISAPPOINTMENT);
         let Some(path) = path else { return };

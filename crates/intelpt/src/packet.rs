@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets, one at a time: decoded with their position, and encoded.
+//! Decoder of single packets with their position, and encoder.
 //!
-//! Fields are kept as the packet has them: an address is the bytes that were sent
-//! with how they replace the last address, a page-aligned base is its upper bits.
+//! Fields are kept as in the packet: an address is the transmitted bytes with the way in which they
+//! update the last address, a page-aligned base is its upper bits.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::errata::Errata;
 
-/// The sixteen bytes at which reading can begin.
+/// The sixteen bytes at which decoding can start.
 pub const PSB: [u8; 16] = [2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82];
 
-/// How the bytes of an address replace those of the last one.
+/// Way in which the bytes of an address update the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpBytes {
     /// The packet has no address.
@@ -21,7 +21,7 @@ pub enum IpBytes {
     Update16(u16),
     /// The lower 32 bits are replaced.
     Update32(u32),
-    /// 48 bits, whose highest is repeated above.
+    /// 48 bits, sign-extended.
     Signed48(u64),
     /// The lower 48 bits are replaced.
     Update48(u64),
@@ -30,7 +30,7 @@ pub enum IpBytes {
 }
 
 impl IpBytes {
-    /// The address, given the last one; none where it is suppressed.
+    /// The address, given the last one; `None` if it is suppressed.
     pub fn apply(self, last: u64) -> Option<u64> {
         Some(match self {
             Self::Suppressed => return None,
@@ -42,7 +42,7 @@ impl IpBytes {
         })
     }
 
-    /// The field IPBytes and how many bytes follow.
+    /// The field IPBytes, the number of bytes that follow, and their value.
     fn form(self) -> (u8, usize, u64) {
         match self {
             Self::Suppressed => (0, 0, 0),
@@ -60,9 +60,9 @@ const LOW48: u64 = (1 << 48) - 1;
 /// Outcomes of conditional branches, the oldest in the highest of `len` bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tnt {
-    /// Taken is one.
+    /// Taken is 1.
     pub bits: u64,
-    /// How many: up to 6 in the short packet, up to 47 in the long one.
+    /// Number of outcomes: up to 6 in the short packet, up to 47 in the long one.
     pub len: u8,
 }
 
@@ -94,9 +94,9 @@ pub enum Packet {
     ModeTsx {
         bits: u8,
     },
-    /// The lower 56 bits of the time stamp counter.
+    /// The low 56 bits of the time stamp counter.
     Tsc(u64),
-    /// Crystal clock and the fast counter's nine bits.
+    /// Crystal clock, and nine bits of the fast counter.
     Tma {
         ctc: u16,
         fast: u16,
@@ -125,8 +125,8 @@ pub enum Packet {
         hints: u32,
         ext: u32,
     },
-    /// C-state and sub C-state as sent (one less than their names). The flags as sent: 8 says in
-    /// libipt's tests that the hardware asked for it.
+    /// C-state and sub C-state as transmitted (one less than their names). The flags as transmitted:
+    /// according to libipt's tests, 8 means that the hardware requested it.
     Pwre {
         state: u8,
         sub_state: u8,
@@ -162,7 +162,8 @@ pub enum Packet {
         kind: u8,
         value: u64,
     },
-    /// A trigger: its bit vector, the flags as sent, instructions since the last one where told.
+    /// A trigger: its bit vector, the flags as transmitted, and the instructions since the last one, if
+    /// present.
     Trig {
         flags: u8,
         vector: u8,
@@ -170,34 +171,34 @@ pub enum Packet {
     },
 }
 
-/// A packet and where it begins and ends.
+/// A packet with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
-    /// The first byte.
+    /// First byte.
     pub start: usize,
-    /// The byte after the last.
+    /// Byte after the last.
     pub end: usize,
-    /// What was read.
+    /// The packet.
     pub packet: Packet,
 }
 
-/// Why bytes are no packet.
+/// Reason why bytes are not a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// No packet begins so, or a field has a reserved value.
+    /// No packet starts with these bytes, or a field has a reserved value.
     Unknown,
     /// The bytes end inside a packet.
     Truncated,
 }
 
-/// Bytes that are no packet.
+/// Bytes that are not a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
-    /// The first byte.
+    /// First byte.
     pub start: usize,
-    /// Where reading goes on: the next PSB, or the end.
+    /// Position at which decoding continues: the next PSB, or the end.
     pub resume: usize,
-    /// Why.
+    /// Reason.
     pub cause: Cause,
 }
 
@@ -213,13 +214,13 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// Where the first PSB at or after `from` begins.
+/// Position of the first PSB at or after `from`.
 pub fn find_psb(bytes: &[u8], from: usize) -> Option<usize> {
     const WORD: usize = 8;
     const WORDS: [u64; 2] = [0x8202_8202_8202_8202, 0x0282_0282_0282_0282];
     let rest = bytes.get(from..)?;
     let (words, _) = rest.as_chunks::<WORD>();
-    // Wherever a PSB begins, one of these words is whole in it.
+    // Wherever a PSB starts, it contains one of these words completely.
     for (nth, word) in words.iter().enumerate() {
         if !WORDS.contains(&u64::from_le_bytes(*word)) {
             continue;
@@ -234,53 +235,53 @@ pub fn find_psb(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// Where the first PSB is, or the end.
+/// Position of the first PSB, or the end.
 #[must_use]
 pub fn synced(bytes: &[u8]) -> usize {
     find_psb(bytes, 0).unwrap_or(bytes.len())
 }
 
-/// The packets of some bytes, from the first byte on.
+/// Iterator over the packets in a byte slice, from the first byte on.
 #[derive(Debug, Clone)]
 pub struct Packets<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// In a block: whether its items are four bytes long.
+    /// Inside a block: whether its items are four bytes long.
     block: Option<bool>,
     errata: Errata,
 }
 
 impl<'a> Packets<'a> {
-    /// The first byte must begin a packet.
+    /// The first byte must be the start of a packet.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, block: None, errata: Errata::default() }
     }
 
-    /// Begins at the first PSB: what is before cannot be understood.
+    /// Starts at the first PSB: the bytes before cannot be decoded.
     pub fn synced(bytes: &'a [u8]) -> Self {
         Self { at: synced(bytes), ..Self::new(bytes) }
     }
 
-    /// Of a processor with these errata.
+    /// For a processor with these errata.
     #[must_use]
     pub fn with_errata(self, errata: Errata) -> Self {
         Self { errata, ..self }
     }
 
-    /// The bytes that come next and where they begin; nothing inside of a block.
+    /// The remaining bytes and their position; empty inside a block.
     #[inline]
     pub(crate) fn rest(&self) -> (&'a [u8], usize) {
         let rest = self.bytes.get(self.at..).filter(|_| self.block.is_none());
         (rest.unwrap_or_default(), self.at)
     }
 
-    /// Where the next packet begins.
+    /// Position of the next packet.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// Goes behind so many bytes of whole packets.
+    /// Skips a number of bytes of whole packets.
     #[inline]
     pub fn go_behind(&mut self, count: usize) {
         self.at += count;
@@ -298,7 +299,7 @@ impl Iterator for Packets<'_> {
             rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
         }
         if self.errata.skd007 && is_replaced_ovf(rest) {
-            // Two bytes as OVF has them, after a wrong one.
+            // Two bytes as in OVF, after a wrong one.
             self.at = start + 3;
             self.block = None;
             return Some(Ok(At { start, end: self.at, packet: Packet::Ovf }));
@@ -319,8 +320,8 @@ impl Iterator for Packets<'_> {
     }
 }
 
-/// Bytes of a TMA packet with reserved bits set, as processors with SKZ84 generate them: one more than it
-/// should have (libipt, `pt_pkt_decode_tma`).
+/// Length of a TMA packet with reserved bits set, as generated by processors with SKZ84: one more than it
+/// should be (libipt, `pt_pkt_decode_tma`).
 const TMA_BYTES_SKZ84: usize = 8;
 
 fn is_wrong_tma(bytes: &[u8]) -> bool {
@@ -330,23 +331,23 @@ fn is_wrong_tma(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether this is an OVF whose first byte a CYC packet replaced (SKD007): a CYC of two bytes whose second
-/// looks like the first of an OVF, and the second byte of OVF. Two CYC packets follow each other only where
-/// the first one is full.
+/// Whether this is an OVF whose first byte a CYC packet has replaced (SKD007): a CYC of two bytes whose
+/// second looks like the first of an OVF, then the second byte of OVF. Two CYC packets are consecutive
+/// only if the first one is full.
 #[inline]
 pub(crate) fn is_replaced_ovf(bytes: &[u8]) -> bool {
     let &[first, second, third, ..] = bytes else { return false };
-    // CYC: five bits of the count, then seven; its bits 5 and above as libipt compares them
-    // (`pt_pkt_handle_skd007`): the second byte is the one that begins packets with two bytes of opcode.
+    // CYC: five bits of the count, then seven; its bits 5 and above as compared by libipt
+    // (`pt_pkt_handle_skd007`): the second byte is the one that starts packets with a two-byte opcode.
     first & 7 == 7 && second == EXTENDED && third == OVF
 }
 
-/// First byte of packets with an opcode of two bytes [SDM volume 3, packet definitions].
+/// First byte of packets with a two-byte opcode [SDM volume 3, packet definitions].
 const EXTENDED: u8 = 2;
 /// Second byte of OVF.
 const OVF: u8 = 0xf3;
 
-/// Flow ends a block of items; clocks and power states may stand inside it.
+/// Packets of the flow end a block of items; clocks and power states may be inside it.
 fn block_after(block: Option<bool>, packet: &Packet) -> Option<bool> {
     use Packet as P;
     match packet {
@@ -369,11 +370,11 @@ pub(crate) fn is_tip(first: u8) -> bool {
     first & 0x1f == 0x0d
 }
 
-/// The address of a TIP packet that has one, and how long it is.
+/// The address of a TIP packet that has one, and its length.
 #[inline]
 pub(crate) fn tip(bytes: &[u8], last_ip: u64) -> Option<(u64, usize)> {
     let first = *bytes.first().filter(|first| is_tip(**first))?;
-    // Most addresses are near the one before.
+    // Most addresses are close to the previous one.
     if first >> 5 == 1 {
         let low = u16::from_le_bytes([*bytes.get(1)?, *bytes.get(2)?]);
         return Some((IpBytes::Update16(low).apply(last_ip)?, 3));
@@ -383,14 +384,14 @@ pub(crate) fn tip(bytes: &[u8], last_ip: u64) -> Option<(u64, usize)> {
     Some((ip, reader.at))
 }
 
-/// A packet that only says the time, or nothing (PAD, as `None`), outside of blocks; and how long it is.
+/// A packet that only contains the time, or nothing (PAD, as `None`), outside of blocks; and its length.
 #[inline]
 pub(crate) fn clock(bytes: &[u8], errata: Errata) -> Option<(Option<Packet>, usize)> {
     let (first, second) = (*bytes.first()?, bytes.get(1).copied());
     match first {
-        // Most of them, where they come from time to time.
+        // The most frequent ones with periodic time packets.
         0x59 => return Some((Some(Packet::Mtc(second?)), 2)),
-        // And where they come with each packet: short counts.
+        // The most frequent ones with cycle counts: short counts.
         _ if first & 7 == 3 => return Some((Some(Packet::Cyc(u64::from(first >> 3))), 1)),
         0 => return Some((None, 1)),
         0x19 => {}
@@ -436,7 +437,7 @@ impl Reader<'_> {
     }
 }
 
-/// The highest one only marks the end.
+/// The highest set bit only marks the end.
 fn tnt(marked: u64) -> Result<Tnt, Cause> {
     let len = marked.checked_ilog2().filter(|len| *len > 0).ok_or(Cause::Unknown)?;
     Ok(Tnt { bits: marked & !(1 << len), len: len as u8 })
@@ -491,11 +492,11 @@ fn decode(reader: &mut Reader<'_>, block: Option<bool>) -> Result<Packet, Cause>
     })
 }
 
-/// In the flags of TRIG: a count of instructions follows.
+/// Flag of TRIG: a count of instructions follows.
 const TRIG_ICNT: u8 = 0x40;
-/// In the bits of MODE.TSX: the transaction was aborted.
+/// Bit of MODE.TSX: the transaction was aborted.
 pub(crate) const MODE_TSX_ABORT: u8 = 2;
-/// In the flags of TRIG: a FUP follows.
+/// Flag of TRIG: a FUP follows.
 pub(crate) const TRIG_IP: u8 = 0x80;
 
 fn extended(reader: &mut Reader<'_>) -> Result<Packet, Cause> {
@@ -578,7 +579,7 @@ impl fmt::Display for DoesNotFit {
 
 impl core::error::Error for DoesNotFit {}
 
-/// Appends the packet's bytes; nothing where a field does not fit.
+/// Appends the packet's bytes; appends nothing if a field does not fit.
 ///
 /// # Errors
 /// A field has a value that its packet cannot hold.
@@ -642,7 +643,7 @@ pub fn encode(packet: &Packet, out: &mut Vec<u8>) -> Result<(), DoesNotFit> {
         P::Trig { flags, vector, icnt: Some(icnt) } => put(&[0xd9, flags, vector], icnt.into(), 2),
         P::TntShort(_) | P::TntLong(_) => {}
     }
-    // Read back: the one rule of what fits is what is read.
+    // Checked by decoding: the only rule of what fits is what the decoder accepts.
     let block = match packet {
         P::Bip4 { .. } => Some(true),
         P::Bip8 { .. } => Some(false),

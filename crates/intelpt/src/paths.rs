@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the outcomes of a TNT packet lead from a block, found once and then looked up.
+//! Paths: where the outcomes of a TNT packet lead from a block, found once and then looked up.
 //!
-//! Programs repeat themselves: nearly every TNT packet meets a block with which it has been seen before.
-//! So the blocks that both lead through, how many instructions they have, the calls that are open behind
-//! them and the block that comes next are remembered by block and outcomes. A path ends where something is
-//! needed that the packet does not say: an indirect branch, a return to a caller from before the path (as
-//! its last step), code that is not known. Likewise the way from a block to the indirect branch of which a
-//! TIP packet says where it went.
+//! Programs are repetitive: nearly every TNT packet meets a block with which it was seen before. So a
+//! path is stored by block and outcomes: the blocks that they lead through, the number of instructions,
+//! the calls that are open at its end and the next block. A path ends where it needs information that the
+//! packet does not contain: an indirect branch, a return to a caller from before the path (as its last
+//! step), unknown code. The way from a block to an indirect branch, whose target a TIP packet contains,
+//! is stored likewise.
 //!
-//! Where a path ends in such a return, a longer one is remembered as well, through the calls that were open
-//! when it was found. It is taken where the same calls are open.
+//! For a path that ends in such a return, a longer one is stored as well, through the calls that were
+//! open when it was found. It is used if the same calls are open.
 //!
-//! A block with which paths begin often has a row of a table: a step for each packet. A step contains the row
-//! of the block that comes next, so that the way through packets that are known is one load for each. Paths
-//! of other blocks are found by hashing: most code is executed a few times, and a row is large.
+//! A block that often begins paths has a row of a table: a step for each packet. A step contains the row
+//! of the next block, so that following known packets is one load each. Paths of other blocks are hashed:
+//! most code is executed a few times, and a row is large.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,83 +21,83 @@ use alloc::vec::Vec;
 use crate::code::{Code, Ends, Mode, Run};
 use crate::image::Image;
 
-/// Calls that a path can leave open.
+/// Largest number of calls that a path leaves open.
 const CALLS_MAX: usize = 6;
-/// Blocks of a path; where more follow each other, one is walked after the other.
+/// Largest number of blocks in a path; longer sequences are walked block by block.
 const BLOCKS_MAX: usize = 96;
-/// Paths through returns: beyond these there are no more. 11 MiB.
+/// Largest number of paths through returns. 11 MiB.
 const RETURNS_MAX: usize = 1 << 17;
-/// Paths that are hashed are looked for among this number at first, and among this number at most: 4 MiB.
+/// Size of the hash table at first, and at most: 4 MiB.
 const SIZES: (usize, usize) = (1 << 10, 1 << 18);
-/// Blocks that have a number which fits into a key.
+/// Largest number of blocks, whose numbers fit into a key.
 const RUNS_MAX: u32 = 1 << 25;
-/// Paths: beyond these, all are forgotten. 16 MiB.
+/// Largest number of paths: beyond it, all are discarded. 16 MiB.
 const PATHS_MAX: usize = 1 << 20;
-/// Steps of a row: each is of the packet of which the outcomes, below a bit that marks their end, are its
-/// place. That leaves two: the path to an indirect branch, and the branch at its end.
+/// Steps of a row, indexed by the outcomes of a packet, with a bit that marks their end. That leaves two
+/// indices: the path to an indirect branch, and the branch at its end.
 const ROW: usize = 1 << 7;
 pub(crate) const TO_INDIRECT: u8 = 1;
 const BRANCH: u8 = 0;
-/// In place of the next block: the one to which the last call returns that is open before the path.
+/// Instead of the next block: the one to which the last call opened before the path returns.
 const TO_CALLER: u32 = u32::MAX;
-/// Where a decoder is: at a row, or at a block that has none, with this bit.
+/// Flag of the position of a decoder: a block without a row rather than a row.
 const HAS_NO_ROW: u32 = 1 << 31;
 const NOWHERE: u32 = u32::MAX;
 
-/// Outcomes of a packet at most, and so returns on a path.
+/// Largest number of outcomes of a packet, and so of returns on a path.
 pub(crate) const OUTCOMES_MAX: usize = 6;
-/// How often another way through returns is looked for.
+/// Number of times that another path through returns is searched.
 const TRIES_MAX: u8 = 8;
-/// So much a way through returns is trusted at most, and when it is found.
+/// Largest trust counter of a path through returns, and its initial value.
 const TRUST: (u8, u8) = (16, 2);
 
-/// How much is remembered.
+/// Memory limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// How often paths begin with a block before it has a row. Otherwise code that is executed once would
-    /// cost more than without rows: memory is new, and a row is 1.5 KiB.
+    /// Number of paths that must begin with a block before it gets a row. Otherwise code that is executed
+    /// once would cost more than without rows: the memory is cold, and a row is 1.5 KiB.
     pub often: u32,
-    /// Blocks that have a row; beyond these there are no more.
+    /// Largest number of blocks with a row.
     pub rows: usize,
-    /// Blocks of all paths, counted each time: beyond these, all paths are forgotten.
+    /// Largest total number of blocks in all paths: beyond it, all paths are discarded.
     pub blocks: usize,
 }
 
 /// 24 MiB of rows, and 16 MiB of blocks.
 const LIMITS: Limits = Limits { often: 64, rows: 1 << 14, blocks: 1 << 22 };
 
-/// Where a packet leads from a block.
+/// Result of a packet at a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// The place that comes next; where a path ends in a return: which of [`Paths::returns`].
+    /// The next place; for a path that ends in a return: index into [`Paths::returns`].
     next: u32,
-    /// The lower bits: how many instructions all blocks have. Where any of the others is set there is more
-    /// to do than to go there and to count.
+    /// The low bits: the number of instructions of all blocks. If any of the others is set, there is more
+    /// to do than continuing there and counting.
     packed: u32,
 }
 
-/// More than a path of the longest blocks has.
+/// Larger than the number for a path of the longest blocks.
 const INSTRUCTIONS: u32 = (1 << 20) - 1;
 const _: () = assert!(BLOCKS_MAX * crate::code::LONGEST as usize <= INSTRUCTIONS as usize);
-/// Three bits: how many outcomes it takes, where these are not all; 0: it leads nowhere.
+/// Three bits: the number of outcomes used, if not all; 0: no path.
 const USED_SHIFT: u32 = 20;
 /// It leaves calls open.
 const HAS_CALLS: u32 = 1 << 23;
-/// The block that comes next is the one to which the last call returns.
+/// The next block is the one to which the last call returns.
 const IS_RETURN: u32 = 1 << 24;
-/// Of a path to an indirect branch: this is a call, or a return.
+/// For a path to an indirect branch: the branch is a call, or a return.
 const ENDS_IN_CALL: u32 = 1 << 25;
 const ENDS_IN_RETURN: u32 = 1 << 26;
-/// The block that comes next had no row.
+/// The next block had no row.
 const NEXT_HAS_NO_ROW: u32 = 1 << 27;
-/// It takes as many outcomes as it says.
+/// It uses only the given number of outcomes.
 const IS_PART: u32 = 1 << 30;
-/// It has not been looked for.
+/// It has not been searched yet.
 const IS_UNKNOWN: u32 = 1 << 31;
 const UNKNOWN: Step = Step { next: NOWHERE, packed: IS_UNKNOWN };
 
 impl Step {
-    /// Whether it takes all outcomes, and there is nothing to do but to go on there.
+    /// Whether it uses all outcomes, and nothing is to be done but continue there.
     #[inline(always)]
     pub fn is_plain(self) -> bool {
         self.packed <= INSTRUCTIONS
@@ -108,13 +108,13 @@ impl Step {
         self.next
     }
 
-    /// How many instructions all blocks have.
+    /// Number of instructions of all blocks.
     #[inline(always)]
     pub fn instructions(self) -> u32 {
         self.packed & INSTRUCTIONS
     }
 
-    /// How many of these outcomes it takes; 0: it leads nowhere.
+    /// Number of these outcomes that it uses; 0: no path.
     #[inline(always)]
     pub fn used(self, marked: u8) -> u8 {
         match self.packed & IS_PART {
@@ -143,19 +143,19 @@ impl Step {
         self.packed & IS_RETURN != 0
     }
 
-    /// Of a path to an indirect branch.
+    /// Only for a path to an indirect branch.
     #[inline(always)]
     pub fn ends_in_call(self) -> bool {
         self.packed & ENDS_IN_CALL != 0
     }
 
-    /// Of a path to an indirect branch.
+    /// Only for a path to an indirect branch.
     #[inline(always)]
     pub fn ends_in_return(self) -> bool {
         self.packed & ENDS_IN_RETURN != 0
     }
 
-    /// Of a path to an indirect branch: there is none.
+    /// Only for a path to an indirect branch: there is none.
     #[inline(always)]
     pub fn is_nowhere(self) -> bool {
         self.packed & (IS_UNKNOWN | IS_PART) != 0
@@ -171,7 +171,7 @@ struct Node {
     run: u32,
 }
 
-/// What is rarely needed of a path: in [`Paths::blocks`] and [`Paths::calls`].
+/// Rarely needed parts of a path, in [`Paths::blocks`] and [`Paths::calls`].
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     blocks: (u32, u32),
@@ -181,14 +181,14 @@ struct Parts {
 /// A path through returns to calls that were open before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Returns {
-    /// The blocks to which they return, in their order.
+    /// Blocks to which they return, in order.
     callers: [u32; OUTCOMES_MAX],
     caller_count: u8,
-    /// How many outcomes it takes; 0: there is no such path.
+    /// Number of outcomes that it uses; 0: no path.
     pub used: u8,
     trust: u8,
     tries: u8,
-    /// The block that comes next.
+    /// The next block.
     pub next: u32,
     pub instructions: u32,
     calls: [u32; CALLS_MAX],
@@ -210,28 +210,28 @@ impl Returns {
         blocks: (0, 0),
     };
 
-    /// The blocks to which it returns, in their order.
+    /// Blocks to which it returns, in order.
     #[inline(always)]
     pub fn callers(&self) -> &[u32] {
         self.callers.get(..usize::from(self.caller_count)).unwrap_or_default()
     }
 
-    /// Blocks to which calls return that are open behind it, the last one last.
+    /// Blocks to which the calls open at its end return, the last one last.
     #[inline(always)]
     pub fn calls(&self) -> &[u32] {
         self.calls.get(..usize::from(self.call_count)).unwrap_or_default()
     }
 }
 
-/// A path that is hashed: 16 bytes.
+/// A hashed path: 16 bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found {
-    /// The block, and the outcomes below the bit that marks their end.
+    /// The block, and the outcomes below a bit that marks their end.
     key: u32,
-    /// The block that comes next; of a path to an indirect branch: the block that it ends.
+    /// The next block; for a path to an indirect branch: the block that ends with it.
     next: u32,
     instructions: u32,
-    /// Three bits: how many outcomes it takes; three: how many calls it leaves open; the rest: which of
+    /// Three bits: number of outcomes used; three: number of calls left open; the rest: index into
     /// [`Paths::parts`].
     packed: u32,
 }
@@ -239,19 +239,19 @@ pub(crate) struct Found {
 const NO_KEY: u32 = u32::MAX;
 
 impl Found {
-    /// How many outcomes it takes; 0: it leads nowhere.
+    /// Number of outcomes that it uses; 0: no path.
     #[inline]
     pub fn used(self) -> u8 {
         (self.packed & 7) as u8
     }
 
-    /// The block behind it; `None`: the one to which the last call returns.
+    /// The next block; `None`: the one to which the last call returns.
     #[inline]
     pub fn next(self) -> Option<u32> {
         (self.next != TO_CALLER).then_some(self.next)
     }
 
-    /// How many instructions all blocks have.
+    /// Number of instructions of all blocks.
     #[inline]
     pub fn instructions(self) -> u32 {
         self.instructions
@@ -265,12 +265,12 @@ impl Found {
 /// Paths by their first blocks and outcomes.
 pub(crate) struct Paths {
     pub limits: Limits,
-    /// Of rows.
+    /// Steps of the rows.
     steps: Vec<Step>,
-    /// Of each step, which of the `parts`.
+    /// Index into `parts` of each step.
     parts_of: Vec<u32>,
     nodes: Vec<Node>,
-    /// By block: its row, or how often paths began there, with [`HAS_NO_ROW`].
+    /// By block: its row, or the number of paths that began there, with [`HAS_NO_ROW`].
     rows: Vec<u32>,
     /// Paths of blocks without a row, hashed.
     found: Vec<Found>,
@@ -278,7 +278,7 @@ pub(crate) struct Paths {
     parts: Vec<Parts>,
     /// Blocks of all paths.
     blocks: Vec<u32>,
-    /// Blocks to which calls return that are open behind paths.
+    /// Blocks to which the calls open at the ends of paths return.
     calls: Vec<u32>,
     returns: Vec<Returns>,
 }
@@ -300,13 +300,13 @@ impl Paths {
         }
     }
 
-    /// Whether no more paths are kept.
+    /// Whether no more paths are stored.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.blocks.len() > self.limits.blocks || self.parts.len() >= PATHS_MAX
     }
 
-    /// Forgets all paths; rows are no longer what they were.
+    /// Discards all paths; rows change.
     fn clear(&mut self) {
         for node in &self.nodes {
             if let Some(row) = self.rows.get_mut(node.run as usize) {
@@ -328,13 +328,13 @@ impl Paths {
         self.found_count = 0;
     }
 
-    /// Knuth's multiplicative hashing: 2^32 by the golden ratio, of which the high bits are the best.
+    /// Knuth's multiplicative hashing: 2^32 divided by the golden ratio; the high bits are mixed best.
     #[inline(always)]
     fn hash(&self, key: u32) -> usize {
         (key.wrapping_mul(0x9e37_79b9) >> 12) as usize & self.found.len().wrapping_sub(1)
     }
 
-    /// Where a block is.
+    /// Place of a block.
     #[inline(always)]
     pub fn place_of(&self, run: u32) -> u32 {
         match self.rows.get(run as usize) {
@@ -358,7 +358,7 @@ impl Paths {
         }
     }
 
-    /// Where outcomes lead from a row; `marked`: below a bit that marks their end, up to six.
+    /// Result of outcomes at a row; `marked`: up to six outcomes below a bit that marks their end.
     #[inline(always)]
     pub fn step(&self, row: u32, marked: u8) -> Step {
         self.steps.get((row | u32::from(marked)) as usize).copied().unwrap_or(UNKNOWN)
@@ -376,7 +376,7 @@ impl Paths {
         self.step(row, BRANCH).next
     }
 
-    /// The block of a row that comes next has one now.
+    /// The next block of a step has a row now.
     #[inline]
     pub fn set_next(&mut self, row: u32, marked: u8, next: u32) {
         if let Some(step) = self.steps.get_mut((row | u32::from(marked)) as usize) {
@@ -384,7 +384,7 @@ impl Paths {
         }
     }
 
-    /// Parts of a path that is hashed: its blocks, and those to which calls return that are open behind it.
+    /// Parts of a hashed path: its blocks, and those to which the calls open at its end return.
     #[inline]
     pub fn parts_of_found(&self, found: Found) -> (&[u32], &[u32]) {
         let Some(parts) = self.parts.get(found.part() as usize) else { return (&[], &[]) };
@@ -399,7 +399,7 @@ impl Paths {
         self.parts.get(*parts as usize)
     }
 
-    /// Blocks to which calls return that are open behind the path, the last one last.
+    /// Blocks to which the calls open at the end of the path return, the last one last.
     pub fn calls(&self, row: u32, marked: u8) -> &[u32] {
         let (begin, end) = self.parts(row, marked).map_or((0, 0), |parts| parts.calls);
         self.calls.get(begin as usize..end as usize).unwrap_or_default()
@@ -437,13 +437,13 @@ impl Paths {
         Some(found)
     }
 
-    /// The blocks of a path through returns, in their order.
+    /// The blocks of a path through returns, in order.
     pub fn blocks_of(&self, returns: &Returns) -> &[u32] {
         let (begin, end) = returns.blocks;
         self.blocks.get(begin as usize..end as usize).unwrap_or_default()
     }
 
-    /// The blocks of a path, in their order.
+    /// The blocks of a path, in order.
     #[inline]
     pub fn blocks(&self, row: u32, marked: u8) -> &[u32] {
         let (begin, end) = self.parts(row, marked).map_or((0, 0), |parts| parts.blocks);
@@ -452,7 +452,8 @@ impl Paths {
 }
 
 impl<I: Image> Code<'_, I> {
-    /// The row of a block without one where paths began often enough, this time too.
+    /// Counts a path that begins with a block without a row; returns its row if there were enough of
+    /// them.
     #[inline]
     pub fn warm(&mut self, run: u32) -> Option<u32> {
         let often = self.paths.limits.often;
@@ -487,14 +488,15 @@ impl<I: Image> Code<'_, I> {
         Some(row)
     }
 
-    /// Where outcomes lead from a block without a row; `marked`: below a bit that marks their end, up to six.
+    /// Result of outcomes at a block without a row; `marked`: up to six outcomes below a bit that marks
+    /// their end.
     #[inline]
     pub fn find_path(&mut self, run: u32, marked: u8) -> Option<Found> {
         self.look_up(run, marked).filter(|found| found.used() > 0)
     }
 
-    /// The way from a block without a row to the indirect branch, return or far transfer that follows without
-    /// a packet; with the block that it ends.
+    /// The way from a block without a row to the indirect branch, return or far transfer that follows
+    /// without a packet; with the block that ends with it.
     #[inline]
     pub fn find_indirect(&mut self, run: u32) -> Option<(Found, u32)> {
         let found = self.look_up(run, TO_INDIRECT)?;
@@ -543,7 +545,7 @@ impl<I: Image> Code<'_, I> {
         true
     }
 
-    /// Forgets all paths: places that have a row are others from now on.
+    /// Discards all paths: the rows of blocks change.
     #[cold]
     #[inline(never)]
     pub fn forget_paths(&mut self) {
@@ -551,7 +553,7 @@ impl<I: Image> Code<'_, I> {
         self.long_paths.clear();
     }
 
-    /// Finds where outcomes lead from a row, which is not known, if there is room.
+    /// Finds the result of outcomes at a row, which is unknown, if there is room.
     #[cold]
     #[inline(never)]
     pub fn make_path(&mut self, row: u32, marked: u8) {
@@ -583,8 +585,8 @@ impl<I: Image> Code<'_, I> {
         self.paths.keep_path(row, marked, &walked, Step { next, packed });
     }
 
-    /// The longer path of a step that ends in a return is for other calls than those that are open, the last
-    /// one first: finds one for these, if that is worth it.
+    /// The longer path of a step that ends in a return is for other calls than the open ones (latest
+    /// first): finds one for these if that is worthwhile.
     #[inline(never)]
     pub fn make_returns(&mut self, row: u32, marked: u8, open: &[u32]) {
         let step = self.paths.step(row, marked);
@@ -620,7 +622,7 @@ impl<I: Image> Code<'_, I> {
         };
     }
 
-    /// Finds the way from a row to an indirect branch, which is not known, if there is room.
+    /// Finds the unknown way from a row to an indirect branch, if there is room.
     #[cold]
     #[inline(never)]
     pub fn make_indirect(&mut self, row: u32) {
@@ -646,7 +648,7 @@ impl<I: Image> Code<'_, I> {
         }
     }
 
-    /// Whether a row is of the block that begins at an address.
+    /// Whether a row belongs to the block that begins at an address.
     #[inline(always)]
     pub fn is_row_of(&self, row: u32, ip: u64, mode: Mode) -> bool {
         let node = self.paths.nodes.get(row as usize / ROW);
@@ -654,7 +656,7 @@ impl<I: Image> Code<'_, I> {
         node.is_some_and(|node| (node.ip, node.space, node.mode) == (ip, space, mode))
     }
 
-    /// Where the indirect branch at the end of the way from a row went, which was elsewhere the last time.
+    /// Updates the target of the indirect branch at the end of the way from a row, which has changed.
     #[inline(never)]
     pub fn learn_target(&mut self, row: u32, to: u64, mode: Mode) -> u32 {
         let run = self.at(to, mode);
@@ -692,7 +694,7 @@ impl<I: Image> Code<'_, I> {
             Ends::Through => Some(self.next(run)),
             Ends::Jump => Some(self.target(run)),
             Ends::Call => {
-                // As in [`crate::flow`]: a call of what follows it is not remembered.
+                // As in [`crate::flow`]: a call of the next instruction is not kept.
                 if target != next {
                     let caller = self.next(run);
                     *ends.calls.get_mut(ends.call_count)? = caller;
@@ -704,12 +706,12 @@ impl<I: Image> Code<'_, I> {
         }
     }
 
-    /// `open`: blocks to which calls return that are open before it, the last one first.
+    /// `open`: blocks to which the calls open before it return, the last one first.
     fn walk_path(&mut self, from: u32, marked: u8, open: &[u32]) -> Walked {
         let mut now = Walked::new(from);
         let outcomes = marked.ilog2() as u8;
         let mut run = from;
-        // Up to the last outcome.
+        // State after the last outcome.
         let mut kept = now.ends;
         while now.ends.used < outcomes {
             if let Some(next) = self.walk_block(&mut now, run) {
@@ -753,13 +755,13 @@ impl<I: Image> Code<'_, I> {
     }
 }
 
-/// A path while it is walked.
+/// A path while it is being walked.
 struct Walked {
     blocks: [u32; BLOCKS_MAX],
     ends: PathEnd,
 }
 
-/// How far it leads.
+/// End of a path.
 #[derive(Clone, Copy)]
 struct PathEnd {
     block_count: usize,
@@ -792,7 +794,7 @@ impl Walked {
         self.blocks.get(..self.ends.block_count).unwrap_or_default()
     }
 
-    /// Blocks to which calls return that are open behind it.
+    /// Blocks to which the calls open at its end return.
     fn calls(&self) -> &[u32] {
         self.ends.calls.get(..self.ends.call_count).unwrap_or_default()
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Parts of a stream that can be decoded each on its own, in any order, and together give what decoding it
-//! from front to back gives.
+//! Parts of a stream that can be decoded independently, in any order, and together give the same result
+//! as decoding it from front to back.
 //!
-//! A PSB and what follows it up to PSBEND say everything that a decoder needs. What leads up to it belongs to
-//! the part before: so that ends behind the PSBEND of the next one.
+//! A PSB and the packets up to PSBEND contain everything that a decoder needs. The way up to a PSB
+//! belongs to the part before, which therefore ends after the PSBEND of the next part.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -14,16 +14,16 @@ use crate::packet::{Packet, Packets, find_psb, synced};
 /// A part of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Its PSB up to its PSBEND; nothing of the first segment, which begins with nothing known.
+    /// Its PSB up to its PSBEND; empty for the first segment, which starts with an unknown state.
     pub(crate) head: Range<usize>,
-    /// What is decoded, up to behind the head of the next one.
+    /// The part that is decoded, up to the end of the head of the next segment.
     pub(crate) body: Range<usize>,
-    /// The PSB of the next one.
+    /// The PSB of the next segment.
     pub(crate) next: Option<usize>,
 }
 
 impl Segment {
-    /// The bytes of its packets, the head of the next segment among them.
+    /// The bytes of its packets, including the head of the next segment.
     #[must_use]
     pub fn bytes(&self) -> Range<usize> {
         self.head.start..self.body.end
@@ -35,7 +35,7 @@ impl Segment {
         self.head.clone()
     }
 
-    /// The packets that are decoded with it, the head of the next segment among them.
+    /// The packets that are decoded with it, including the head of the next segment.
     #[must_use]
     pub fn body(&self) -> Range<usize> {
         self.body.clone()
@@ -48,19 +48,19 @@ impl Segment {
     }
 }
 
-/// Divides a stream of a processor with these errata into segments of at least this many bytes, as far as it
-/// has whole PSBs.
+/// Divides a stream of a processor with these errata into segments of at least this many bytes, as far as
+/// it has complete PSBs.
 ///
-/// Cost: a look at each byte. Memory: by segments.
+/// Cost: each byte is examined. Memory: proportional to segments.
 #[must_use]
 pub fn segments(bytes: &[u8], bytes_min: usize, errata: Errata) -> Vec<Segment> {
     segments_in(bytes, synced(bytes)..bytes.len(), bytes_min, errata)
 }
 
-/// Divides a part of a stream, which begins at a packet. The first segment has no head: a decoder has to know
-/// from elsewhere where the processor is.
+/// Divides a part of a stream that begins at a packet. The first segment has no head: the decoder must
+/// get the initial state from elsewhere.
 ///
-/// Cost: a look at each byte. Memory: by segments.
+/// Cost: each byte is examined. Memory: proportional to segments.
 #[must_use]
 pub fn segments_in(
     bytes: &[u8],
@@ -88,9 +88,9 @@ pub fn segments_in(
     all
 }
 
-/// Behind its PSBEND, where everything is there: the mode and the address.
+/// Position after its PSBEND if it is complete: has the mode and the address.
 fn whole_head(bytes: &[u8], at: usize, errata: Errata) -> Option<usize> {
-    /// More packets than there are kinds that may stand there.
+    /// More packets than there are kinds that may occur there.
     const PACKETS_MAX: usize = 64;
     let (mut has_mode, mut has_ip) = (false, false);
     let mut packets = Packets::new(bytes).with_errata(errata);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets as `ptdump` of Intel's library prints them.
+//! Packets in the format of `ptdump` of Intel's library.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -38,7 +38,7 @@ fn flagged(text: &str, flags: &[(bool, &str)]) -> String {
     format!("{head} {}", parts.join(", ")).trim_end().to_string()
 }
 
-/// Without what `ptdump` works out from earlier packets.
+/// Without the values that `ptdump` derives from earlier packets.
 fn text(packet: Packet) -> String {
     use Packet as P;
     match packet {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When packets were made, with bounds.
+//! Times of packets, with bounds.
 //!
 //! ```text
 //! TSC      the time stamp counter, exact
-//! TMA      behind a TSC: which tick of the crystal clock came last, and how long ago
+//! TMA      after a TSC: the last tick of the crystal clock, and the time since then
 //! MTC      a tick of the crystal clock whose lower bits are 0; the next one comes one period later
-//! CYC      cycles of the core since the last CYC; CBR says how many there are in a tick of the bus
+//! CYC      cycles of the core since the last CYC; CBR gives the number of cycles per tick of the bus
 //! ```
 //!
-//! TSC and MTC are moments. What is between two of them is between their times, wherever in there: that is
-//! what the bounds say. Cycles only say where in between, by the frequency that the core had as far as CBR
-//! says it; they never move a bound. A processor that sleeps makes no packets; the first when it wakes is a
-//! TSC.
+//! TSC and MTC are points in time. A packet between two of them has a time anywhere between theirs, which
+//! gives the bounds. Cycles only give the position in between, from the frequency of the core in the last
+//! CBR; they never move a bound. A sleeping processor generates no packets; the first one after it wakes
+//! is a TSC.
 //!
 //! [SDM volume 3, "Packet Generation Scenarios", TSC, TMA, MTC, CYC and CBR packets]
 
@@ -21,39 +21,40 @@ use crate::packet::Packet;
 const TSC_BITS: u32 = 56;
 /// Bits of the crystal clock in a TMA packet.
 const CTC_BITS: u32 = 16;
-/// Bits of the fast counter in a TMA packet: of a slower crystal clock it has wrapped.
+/// Bits of the fast counter in a TMA packet: it wraps if the crystal clock is slow.
 const FAST_BITS: u32 = 9;
 /// Bits of the crystal clock in an MTC packet.
 const MTC_BITS: u32 = 8;
 /// Periods of MTC packets [SDM, IA32_RTIT_CTL.MTCFreq].
 const FREQUENCY_MAX: u8 = 15;
 
-/// What is known of a processor, and of how it was set up. What is not known makes bounds wider.
+/// Properties of a processor and its configuration. Unknown ones make the bounds wider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// An MTC packet comes each time the lower so many bits of the crystal clock are 0 (`MTCFreq`).
+    /// An MTC packet is generated whenever this number of low bits of the crystal clock are 0
+    /// (`MTCFreq`).
     pub mtc_frequency: Option<u8>,
-    /// Ticks of the time stamp counter in one of the crystal clock: numerator and denominator (CPUID 15H:
-    /// EBX, EAX).
+    /// Ticks of the time stamp counter per tick of the crystal clock: numerator and denominator (CPUID
+    /// 15H: EBX, EAX).
     pub tsc_per_crystal: Option<(u32, u32)>,
-    /// Ticks of the time stamp counter in one of the bus clock: the maximum non-turbo ratio
+    /// Ticks of the time stamp counter per tick of the bus clock: the maximum non-turbo ratio
     /// (MSR_PLATFORM_INFO bits 15:8).
     pub tsc_per_bus: Option<u8>,
 }
 
-/// A moment, in ticks of the time stamp counter.
+/// A time, in ticks of the time stamp counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
-    /// Where in between it probably was.
+    /// The estimate.
     pub ticks: u64,
-    /// Not before.
+    /// Lower bound.
     pub earliest: u64,
-    /// Not later; `None` where packets may be missing, or nothing says how far apart they are.
+    /// Upper bound; `None` if packets may be missing, or their distance is unknown.
     pub latest: Option<u64>,
 }
 
 impl Time {
-    /// How far [`Time::ticks`] may be off; `None`: by any number of ticks.
+    /// Largest error of [`Time::ticks`]; `None`: unbounded.
     #[must_use]
     pub fn error_ticks(&self) -> Option<u64> {
         let latest = self.latest?;
@@ -61,37 +62,37 @@ impl Time {
     }
 }
 
-/// A tick of the crystal clock whose time is known.
+/// A tick of the crystal clock with a known time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Crystal {
-    /// Of the clock, as far as it was counted since the TMA packet.
+    /// The clock, as counted since the TMA packet.
     ctc: u64,
-    /// The time of the tick at the TMA packet: not before, and not later.
+    /// Bounds of the time of the tick at the TMA packet.
     anchor: (u64, u64),
-    /// The clock there.
+    /// The clock at the TMA packet.
     anchor_ctc: u64,
 }
 
 /// Follows the time of a stream, packet by packet.
 ///
-/// Cost: some arithmetic for each packet that says something of time. Memory: constant.
+/// Cost: some arithmetic for each packet that concerns time. Memory: constant.
 #[derive(Debug, Clone)]
 pub struct Times {
     settings: Settings,
     now: Option<Time>,
-    /// Of the last TSC packet, until something else comes: a TMA packet is about it.
+    /// The last TSC packet, until another packet comes: a TMA packet refers to it.
     tsc: Option<u64>,
     crystal: Option<Crystal>,
-    /// MTC packets may be missing: which one comes next is not known.
+    /// MTC packets may be missing: the next one is unknown.
     is_torn: bool,
-    /// Cycles since the moment that `now` is counted from, and that moment.
+    /// Cycles since the time at which `now` starts, and that time.
     cycles: (u64, u64),
-    /// Cycles of the core in a tick of the bus clock.
+    /// Cycles of the core per tick of the bus clock.
     core_per_bus: Option<u8>,
 }
 
 impl Times {
-    /// Of a stream from its beginning on.
+    /// For a stream from its start.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let is_ratio = |of: &(u32, u32)| of.0 > 0 && of.1 > 0;
@@ -111,25 +112,25 @@ impl Times {
         }
     }
 
-    /// When what comes next in the stream was made; `None` before the first TSC packet.
+    /// Time of the next packet in the stream; `None` before the first TSC packet.
     #[must_use]
     pub fn now(&self) -> Option<Time> {
         self.now
     }
 
-    /// Whether both give the same times for all packets that may come.
+    /// Whether both give the same times for all possible later packets.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         let of = |times: &Self| {
             (times.now, times.tsc, times.crystal, times.is_torn, times.cycles, times.core_per_bus)
         };
-        // Before the first TSC packet only the ratio is remembered beyond it.
+        // Before the first TSC packet, only the ratio has an effect beyond it.
         let is_timeless = self.now.is_none() && other.now.is_none();
         self.settings == other.settings
             && (of(self) == of(other) || is_timeless && self.core_per_bus == other.core_per_bus)
     }
 
-    /// Packets are missing, or bytes were none.
+    /// Packets are missing, or bytes were not packets.
     pub fn gap(&mut self) {
         self.is_torn = true;
         self.tsc = None;
@@ -138,7 +139,7 @@ impl Times {
         }
     }
 
-    /// Takes the next packet, and gives when it was made. Times never go back.
+    /// Processes the next packet, and returns its time. Times never go back.
     pub fn packet(&mut self, packet: &Packet) -> Option<Time> {
         let tsc = self.tsc.take();
         match *packet {
@@ -149,7 +150,7 @@ impl Times {
             Packet::Cbr(ratio) => self.core_per_bus = Some(ratio).filter(|of| *of > 0),
             // No MTC packets come while the processor sleeps; when it wakes, a TSC packet comes.
             Packet::Ovf | Packet::Pwre { .. } => self.gap(),
-            // Between a TSC packet and its TMA packet nothing else says anything of time.
+            // Between a TSC packet and its TMA packet there are no other time packets.
             _ => self.tsc = tsc,
         }
         self.now
@@ -160,18 +161,18 @@ impl Times {
         let low = low & mask;
         let before = self.now.map_or(0, |now| now.earliest);
         let mut ticks = before & !mask | low;
-        // Half of the range away, the counter has come round.
+        // More than half of the range back, the counter has wrapped.
         if ticks < before && before - ticks > 1 << (TSC_BITS - 1) {
             ticks = ticks.saturating_add(1 << TSC_BITS);
         }
-        // A counter that goes back was set, or the packet is damaged: then nothing is certain.
+        // If the counter goes back, it was set, or the packet is damaged: then nothing is certain.
         let is_behind = ticks < before;
         let earliest = ticks.max(before);
         self.crystal = None;
         self.is_torn = false;
         self.cycles = (0, earliest);
         self.tsc = Some(ticks).filter(|_| !is_behind);
-        // What follows comes at any later time, until a TMA packet says when the next tick is.
+        // Later packets have any later time, until a TMA packet gives the time of the next tick.
         self.now = Some(Time { ticks: earliest, earliest, latest: None });
         Time { ticks: earliest, earliest, latest: self.tsc }
     }
@@ -180,7 +181,7 @@ impl Times {
         let Some(((numerator, denominator), tsc)) = self.settings.tsc_per_crystal.zip(tsc) else {
             return;
         };
-        // The fast counter runs from one tick to the next; where it can wrap, any lap may be it.
+        // The fast counter runs from one tick to the next; if it can wrap, any lap is possible.
         let period = u64::from(numerator.div_ceil(denominator));
         let since = u64::from(fast & ((1 << FAST_BITS) - 1));
         let most = if period > 1 << FAST_BITS { period } else { since };
@@ -190,7 +191,7 @@ impl Times {
         self.bound();
     }
 
-    /// The time of a tick of the crystal clock: not before, and not later.
+    /// Bounds of the time of a tick of the crystal clock.
     fn time_of(&self, crystal: &Crystal, ctc: u64) -> Option<(u64, u64)> {
         let (numerator, denominator) = self.settings.tsc_per_crystal?;
         let (numerator, denominator) = (u128::from(numerator), u128::from(denominator));
@@ -200,7 +201,7 @@ impl Times {
         Some((crystal.anchor.0.saturating_add(down), crystal.anchor.1.saturating_add(up)))
     }
 
-    /// The latest that the next packet can come without another tick before it.
+    /// Sets the latest time of the next packet if no tick precedes it.
     fn bound(&mut self) {
         let next =
             self.crystal.zip(self.settings.mtc_frequency).and_then(|(crystal, frequency)| {
@@ -220,10 +221,11 @@ impl Times {
         };
         let bits = MTC_BITS + u32::from(frequency);
         let low = u64::from(payload) << frequency;
-        // The next one, or one behind it: how many laps of these bits were skipped, only a gap leaves open.
+        // The next tick or a later one: only a gap makes the number of skipped laps of these bits
+        // unknown.
         let next = ((crystal.ctc >> frequency) + 1) << frequency;
         let skipped = low.wrapping_sub(next) & ((1 << bits) - 1);
-        // Of the bits that a TMA packet does not have, the first MTC packet says what they were.
+        // The first MTC packet contains the bits that a TMA packet does not have.
         if crystal.ctc == crystal.anchor_ctc {
             crystal.anchor_ctc += skipped & !((1 << CTC_BITS) - 1);
         }
@@ -239,7 +241,7 @@ impl Times {
         Some(time)
     }
 
-    /// Cycles only say where between the bounds it is.
+    /// Cycles only move the estimate between the bounds.
     fn advance(&mut self, cycles: u64) {
         self.cycles.0 = self.cycles.0.saturating_add(cycles);
         let ratio = self.settings.tsc_per_bus.zip(self.core_per_bus);
@@ -250,7 +252,7 @@ impl Times {
     }
 }
 
-/// Ticks of the time stamp counter as nanoseconds of the clock of perf: `time_zero`, `time_shift` and
+/// Converts ticks of the time stamp counter to nanoseconds of perf's clock: `time_zero`, `time_shift` and
 /// `time_mult` of `perf_event_mmap_page` [include/uapi/linux/perf_event.h].
 #[must_use]
 pub fn perf_nanos(ticks: u64, (zero, shift, mult): (u64, u16, u32)) -> u64 {
@@ -267,7 +269,7 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    /// Of a client processor with a crystal of 24 MHz, a counter of 1.2 GHz and a bus of 100 MHz.
+    /// A client processor with a crystal of 24 MHz, a counter of 1.2 GHz and a bus of 100 MHz.
     const SETTINGS: Settings =
         Settings { mtc_frequency: Some(3), tsc_per_crystal: Some((100, 2)), tsc_per_bus: Some(12) };
 
@@ -277,7 +279,7 @@ mod tests {
         assert_eq!(times.packet(&Packet::Mtc(7)), None);
         let exact = |ticks| Some(Time { ticks, earliest: ticks, latest: Some(ticks) });
         assert_eq!(times.packet(&Packet::Tsc(10_000)), exact(10_000));
-        // Somewhere behind it.
+        // Any time after it.
         assert_eq!(times.now().and_then(|now| now.latest), None);
         // The crystal's tick 0x1234 was 20 ticks ago; MTC packets come at multiples of 8: next at 0x1238.
         times.packet(&Packet::Tma { ctc: 0x1234, fast: 20 });
@@ -308,13 +310,13 @@ mod tests {
 
     #[test]
     fn nanoseconds_are_those_of_perf() {
-        // Of the recording pt/quipper: 1789569706 / 2^31 of a nanosecond each tick, from a zero before 0.
+        // The recording pt/quipper: 1789569706 / 2^31 of a nanosecond per tick, from a zero before 0.
         let scale = (0xffff_fff8_6343_cb91, 31, 0x6aaa_aaaa);
         assert_eq!(perf_nanos(0xbc_4cd2_cfe8, scale), 641_257_928_663);
         assert_eq!(perf_nanos(u64::MAX, (0, 0, 1)), u64::MAX);
     }
 
-    /// What happens next, how many ticks later.
+    /// The next packet, and the ticks before it.
     #[derive(Debug, Clone, Copy)]
     enum Happens {
         Event,
@@ -334,7 +336,7 @@ mod tests {
     }
 
     proptest! {
-        /// A processor whose time is known makes packets: it is within the bounds at each of them.
+        /// A processor with known times generates packets: each time is within the bounds.
         #[test]
         fn the_time_of_a_simulated_processor_is_within_the_bounds(
             (numerator, denominator) in (30u32..600, 1u32..4),
@@ -350,7 +352,7 @@ mod tests {
             let crystal = |tsc: u64| {
                 (u128::from(tsc) * u128::from(denominator) / u128::from(numerator)) as u64
             };
-            // The first tick of the counter at or behind a tick of the crystal.
+            // The first tick of the counter at or after a tick of the crystal.
             let tick = |ctc: u64| {
                 (u128::from(ctc) * u128::from(numerator)).div_ceil(u128::from(denominator)) as u64
             };

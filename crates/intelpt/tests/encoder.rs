@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is encoded is decoded to the same instructions, with every setting.
+//! Encoded instructions are decoded to the same instructions, with every setting.
 
 use lateralis_intelpt::encoder::{Clock, Encoder, Settings};
 use lateralis_intelpt::flow::{Event, Flow, Sink};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::{Block, Ends, Mode, branch};
 
-/// Numbers that are always the same [Steele, Lea, Flood: SplitMix64].
+/// Reproducible numbers [Steele, Lea, Flood: SplitMix64].
 struct Numbers(u64);
 
 impl Numbers {
@@ -26,8 +26,8 @@ fn part(index: u64) -> u64 {
     BEGIN + index * PART_BYTES
 }
 
-/// Parts of instructions that do nothing, each with a branch in it. Direct ones lead forward: no way without
-/// packets leads to itself.
+/// Sequences of instructions without effect, each with a branch in it. Direct branches lead forward:
+/// there is no loop without packets.
 fn code(numbers: &mut Numbers) -> Vec<u8> {
     const NOP: u8 = 0x90;
     let mut code = Vec::new();
@@ -73,7 +73,7 @@ impl Sink for Decoded<'_> {
     }
 }
 
-/// Executes for a while. @return what was executed, and its packets.
+/// Executes for a while. @return the executed addresses, and the packets.
 fn execute(code: &[u8], settings: Settings, numbers: &mut Numbers) -> (Addresses, Vec<u8>) {
     let mut encoder = Encoder::new(settings);
     let mut executed = Addresses::default();
@@ -117,7 +117,7 @@ fn execute(code: &[u8], settings: Settings, numbers: &mut Numbers) -> (Addresses
                 _ => anywhere,
             },
             Ends::IndirectJump | Ends::NoCode => anywhere,
-            // A system call, whose kernel is not followed.
+            // A system call, whose kernel part is not traced.
             Ends::Far => {
                 encoder.disable();
                 encoder.advance(numbers.below(2_000));

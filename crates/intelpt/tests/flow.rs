@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Executed instructions, against what a simulator executed and against real recordings.
+//! Executed instructions, compared with those of a simulator and with real recordings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, Gap, GapCause, Sink};
 use lateralis_intelpt::image::{Image, Sections};
 
-/// Memory by its addresses.
+/// Memory by address.
 type Pieces = Vec<(u64, Vec<u8>)>;
 
-/// What is decoded, in order.
+/// Decoded items, in order.
 #[derive(Default)]
 struct Told {
     blocks: Vec<Block>,
@@ -44,7 +44,7 @@ fn data(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Pieces of memory by the names of their files, which end with the address.
+/// Pieces of memory from files whose names end with the address.
 fn pieces(folder: &Path) -> Pieces {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
@@ -74,7 +74,7 @@ fn decoded<I: Image>(flow: &mut Flow<'_, I>, bytes: &[u8]) -> (Told, Vec<u64>) {
     (told, ips)
 }
 
-/// Every stream of a simulated processor gives the instructions that it executed, one for one.
+/// Every stream of a simulated processor gives exactly the instructions that it executed.
 #[test]
 fn simulated_streams_give_what_was_executed() {
     let Some(folder) = data("made") else { return };
@@ -133,13 +133,13 @@ fn griffin(path: &Path) -> (Pieces, BTreeMap<u64, Vec<u8>>) {
     (pieces, streams)
 }
 
-/// Addresses one after the other, so that the order counts.
+/// Hash of the sequence of addresses, which depends on the order.
 fn hash(ips: &[u64]) -> u64 {
     ips.iter().fold(0xcbf2_9ce4_8422_2325, |hash, ip| (hash ^ ip).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What Intel's library (libipt 2.3.0, by tests/libipt.c) makes of these recordings: how many instructions,
-/// the hash of their addresses; and how often the processor had no room for packets.
+/// Results of Intel's library (libipt 2.3.0, by tests/libipt.c) for these recordings: number of
+/// instructions, hash of their addresses, and number of overflows.
 const BY_LIBIPT: [(&str, usize, u64, usize); 14] = [
     ("cve-2004-0597-poc", 472_852, 0x6e9f_fdb3_8ce0_45ba, 0),
     ("cve-2018-12327-ben", 917_903, 0xe06b_278d_8e78_3f73, 0),
@@ -157,18 +157,18 @@ const BY_LIBIPT: [(&str, usize, u64, usize); 14] = [
     ("mruby", 6_334_131, 0xa229_ca63_7e67_ceda, 1),
 ];
 
-/// One by kAFL: addresses of pages, the pages, and the stream.
+/// A recording by kAFL: addresses of pages, the pages, and the stream.
 fn kafl(folder: &Path) -> (Pieces, Vec<u8>) {
     let read = |name: &str| fs::read(folder.join(name)).expect("a recording");
     let (addresses, pages) = (read("data.addr"), read("data.dump"));
     let addresses =
         addresses.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight")));
-    // The lower bits say how the page was found.
+    // The low bits contain the way in which the page was found.
     let pieces = addresses.zip(pages.chunks(4096)).map(|(at, page)| (at & !0xfff, page.to_vec()));
     (pieces.collect(), read("trace"))
 }
 
-/// Intel's own decoder, where it is installed.
+/// Intel's own decoder, if it is installed.
 fn libipt(place: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/libipt.c");
     let program = place.join("libipt");
@@ -181,8 +181,8 @@ fn libipt(place: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Real recordings give the instructions that Intel's library decodes: as many, at the same addresses. The
-/// one that is installed may be older, and stop early: up to there it says the same.
+/// Real recordings give the instructions that Intel's library decodes: as many, at the same addresses. An
+/// installed older version may stop early: up to there it gives the same.
 #[test]
 fn real_recordings_give_what_libipt_decodes() {
     let (Some(of_griffin), Some(of_kafl)) = (data("griffin"), data("kafl")) else { return };
@@ -230,7 +230,7 @@ fn real_recordings_give_what_libipt_decodes() {
     fs::remove_dir_all(&place).expect("removed");
 }
 
-/// Whatever is cut or changed: an end, without more than the stream can say.
+/// For any truncation or change: decoding ends, with no more output than the stream can contain.
 #[test]
 fn damaged_streams_end_in_gaps() {
     let Some(folder) = data("made/fibs") else { return };
@@ -241,7 +241,7 @@ fn damaged_streams_end_in_gaps() {
     let (_, whole) = decoded(&mut flow, &bytes);
     for cut in (0..bytes.len()).step_by(7) {
         let (_, ips) = decoded(&mut flow, &bytes[..cut]);
-        // What is there of it is the same, but for instructions whose branch is missing.
+        // The rest is the same, except for instructions whose branch is missing.
         assert!(whole.starts_with(&ips), "cut at {cut}");
     }
     let mut gaps = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any bytes are read to their end, and what was read is written and read again as it was.
+//! Arbitrary bytes are decoded to their end; the result is encoded and decoded again unchanged.
 
 use lateralis_intelpt::packet::{PSB, Packet, Packets, encode, find_psb};
 use proptest::prelude::*;
 
-/// Bytes that often begin packets, whole synchronisations among them.
+/// Bytes that often begin packets, including complete PSBs.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         8 => any::<u8>().prop_map(|byte| vec![byte]),

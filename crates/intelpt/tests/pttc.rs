@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The streams of libipt's tests against the dumps that its `ptdump` gives, and written again.
+//! The streams of libipt's tests, compared with the dumps of its `ptdump`, and encoded again.
 
 use lateralis_intelpt::packet::{Packets, encode};
 use std::fs;
@@ -32,20 +32,20 @@ fn packets_are_those_of_the_expected_dumps_and_are_written_again() {
                 errors += 1;
                 continue;
             }
-            // Other lines are remarks on time and on the processor.
+            // Other lines are remarks about time and the processor.
             let Some(at) = (at.len() == 16).then(|| usize::from_str_radix(at, 16).ok()).flatten()
             else {
                 continue;
             };
             lines += 1;
-            // From there on an erratum of the processor is worked around, which is no work of packets.
+            // From there on `ptdump` works around an erratum, which is not a matter of single packets.
             if matches!(stem, "skd007" if at >= 0x19) || matches!(stem, "skz84" if at >= 0x1b) {
                 continue;
             }
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let found = read.iter().flatten().find(|packet| packet.start == at);
             let printed = found.map(|found| found.packet.to_string()).unwrap_or_default();
-            // What follows a space is worked out from earlier packets.
+            // The text after a space is derived from earlier packets.
             if text != printed && !text.starts_with(&format!("{printed} ")) || printed.is_empty() {
                 wrong.push(format!("{stem} {at:x}: {text:?}, not {printed:?}"));
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The instructions of libipt's test streams against the lists that its `ptxed` gives.
+//! The instructions of libipt's test streams, compared with the lists of its `ptxed`.
 
 use lateralis_intelpt::Block;
 use lateralis_intelpt::errata::Errata;
@@ -8,10 +8,10 @@ use lateralis_intelpt::image::Sections;
 use std::fs;
 use std::path::Path;
 
-/// Where libipt's sources have the code of these streams.
+/// Addresses of the code of these streams in libipt's sources.
 const BASES: [u64; 2] = [0x1000, 0x10_0000];
 
-/// Streams in which ours are other instructions, and why.
+/// Streams in which our instructions differ, and the reason.
 const OTHER: [(&str, &str); 7] = [
     (
         "ptxed-resync-bad_query-tip",
@@ -49,7 +49,7 @@ impl Sink for Executed<'_> {
     }
 }
 
-/// The erratum that a stream shows, by its name.
+/// The erratum of a stream, by its name.
 fn errata(stem: &str) -> Errata {
     let mut errata = Errata::default();
     match stem.split('-').next() {
@@ -66,7 +66,7 @@ fn errata(stem: &str) -> Errata {
     errata
 }
 
-/// The addresses of a list of `ptxed`; those in a transaction have a question mark before them.
+/// The addresses in a list of `ptxed`; those in a transaction are preceded by a question mark.
 fn listed(text: &str) -> Vec<u64> {
     let of_line = |line: &str| {
         let word = line.trim_start_matches("? ").split_whitespace().next()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Times of a real processor, against what perf makes of the same recording and against each other.
+//! Times of a real processor, compared with those of perf for the same recording and among each other.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use lateralis_intelpt::packet::{Packet, Packets};
 use lateralis_intelpt::time::{Settings, Times, perf_nanos};
 
-/// When `perf script --itrace=p --ns` (6.1) says that each PSB of pt/quipper was made.
+/// Time of each PSB of pt/quipper according to `perf script --itrace=p --ns` (6.1).
 const BY_PERF: [u64; 10] = [
     641_256_845_844,
     641_257_059_924,
@@ -20,13 +20,13 @@ const BY_PERF: [u64; 10] = [
     641_257_866_038,
     641_257_928_663,
 ];
-/// Of its AUXTRACE_INFO record: zero, shift and multiplier of its clock.
+/// From its AUXTRACE_INFO record: zero, shift and multiplier of its clock.
 const SCALE: (u64, u16, u32) = (0xffff_fff8_6343_cb91, 31, 0x6aaa_aaaa);
-/// Of the same, and of the event's configuration.
+/// From the same record, and from the configuration of the event.
 const SETTINGS: Settings =
     Settings { mtc_frequency: Some(3), tsc_per_crystal: Some((100, 2)), tsc_per_bus: Some(12) };
 
-/// The output of the tracer in a `perf.data`: what follows each record of kind 71
+/// Output of the tracer in a `perf.data`: the data after each record of kind 71
 /// [perf.data-file-format.txt, PERF_RECORD_AUXTRACE].
 fn aux(file: &[u8]) -> Vec<&[u8]> {
     let word = |at: usize| u64::from_le_bytes(*file[at..].first_chunk().expect("a word")) as usize;
@@ -66,8 +66,8 @@ fn times_are_those_of_perf_and_each_is_within_the_bounds_before_it() {
                     stamps.push(perf_nanos(time.ticks, SCALE));
                 }
                 is_behind_psb = false;
-                // Not before what was said. Later it can be: a processor that sleeps makes no MTC packets,
-                // and the time stamp is the first that it makes when it wakes.
+                // Not before the predicted time. It may be later: a sleeping processor generates no MTC
+                // packets, and its first packet after waking is the time stamp.
                 if let Some(before) = before {
                     assert!(before.earliest <= time.ticks, "{before:?} {time:?}");
                     bounded += u32::from(before.latest.is_some_and(|latest| time.ticks <= latest));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A bit for each of many items, and how many are set before any.
+//! A bit set over many items, with ranks: the number of set bits before an item.
 
-/// Bits with ranks. Memory: 12 bytes for 64.
+/// Bits with ranks. Memory: 12 bytes for 64 bits.
 #[derive(Debug, Clone, Default)]
 pub struct RankedBits {
     words: Vec<u64>,
-    /// Bits set before each word, and behind the last.
+    /// Set bits before each word, and after the last.
     ranks: Vec<u32>,
-    /// Bits of the first word that are of nothing, and 0.
+    /// Unused low bits of the first word, which are 0.
     lead: usize,
-    /// Items.
+    /// Number of items.
     len: usize,
 }
 
@@ -20,10 +20,10 @@ impl FromIterator<bool> for RankedBits {
 }
 
 impl RankedBits {
-    /// The same behind the first so many items, which are forgotten, and with more behind it. So
-    /// many were forgotten before: where both are kept, words are copied as they are.
+    /// Drops the first `forgets` items, which were evicted, and appends `more`. `forgotten` items were
+    /// evicted before: words whose items are kept are copied unchanged.
     ///
-    /// Cost: a copy of the words, a look at each that comes.
+    /// Cost: a copy of the words, and a step for each new item.
     #[must_use]
     pub fn after(
         &self,
@@ -33,7 +33,7 @@ impl RankedBits {
     ) -> Self {
         let forgets = forgets.min(self.len);
         let at = self.lead + forgets;
-        // What has no words yet begins where its first item would be.
+        // An empty set begins at the bit that its first item would have.
         let lead = if self.words.is_empty() { (forgotten % 64) as usize } else { at % 64 };
         let mut words = self.words.get(at / 64..).unwrap_or_default().to_vec();
         if let Some(first) = words.first_mut() {
@@ -66,25 +66,25 @@ impl RankedBits {
         Self { words, ranks, lead, len }
     }
 
-    /// How many there are.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many are set.
+    /// Number of set bits.
     #[must_use]
     pub fn count(&self) -> usize {
         self.ranks.last().copied().unwrap_or(0) as usize
     }
 
-    /// Whether one is set.
+    /// Whether the bit of an item is set.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> bool {
@@ -92,7 +92,7 @@ impl RankedBits {
         self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 != 0)
     }
 
-    /// How many before one are set.
+    /// Number of set bits before an item.
     #[inline]
     #[must_use]
     pub fn rank(&self, index: usize) -> usize {
@@ -104,7 +104,7 @@ impl RankedBits {
         self.ranks[index / 64] as usize + below.count_ones() as usize
     }
 
-    /// The place of the one before which so many are set.
+    /// The item with this rank: the set bit with `rank` set bits before it.
     #[must_use]
     pub fn select(&self, rank: usize) -> Option<usize> {
         if rank >= self.count() {
@@ -118,12 +118,12 @@ impl RankedBits {
         Some(index * 64 + word.trailing_zeros() as usize - self.lead)
     }
 
-    /// The first one from a place on, where there is any.
+    /// The first set bit from an item on, if there is any.
     ///
-    /// Cost: of one in the next words a look at them, else that of [`RankedBits::select`].
+    /// Cost: if it is in the next few words, a look at them; otherwise that of [`RankedBits::select`].
     #[must_use]
     pub fn next(&self, from: usize) -> Option<usize> {
-        /// A cache line: to look at more costs as much as to search.
+        /// A cache line: reading more costs as much as a search.
         const NEAR: usize = 8;
         let at = from.checked_add(self.lead)?;
         let mut word = self.words.get(at / 64)? & (u64::MAX << (at % 64));
@@ -136,7 +136,7 @@ impl RankedBits {
         self.select(self.rank(from))
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.words.len() * 8 + self.ranks.len() * 4

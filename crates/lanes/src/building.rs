@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Takes what a trace says, event by event, until it can be written.
+//! Collects the items of a trace, event by event, until the index can be written.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,46 +10,46 @@ use crate::spool::{Pieces, Spool};
 use crate::writing::Writing;
 use crate::{NONE, UNFINISHED};
 
-/// An event, by its lane and its number there.
+/// An event, by its lane and its index there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PointRef {
     /// The lane.
     pub lane: u32,
-    /// Counted from 0 by time.
+    /// Index in time order, from 0.
     pub index: u32,
 }
 
 impl PointRef {
-    /// The same counted from what is left, where so many of each lane were forgotten; `None` of
-    /// one that was.
+    /// The index among the remaining events, given the number of evicted ones of each lane; `None` for an
+    /// evicted event.
     pub(crate) fn behind(self, forgotten: &[u64]) -> Option<Self> {
         let of = forgotten.get(self.lane as usize).copied().unwrap_or(0);
-        // Numbers are modulo 2^32; fewer than 2^31 are kept.
+        // Indices are modulo 2^32; fewer than 2^31 events are kept.
         let index = self.index.wrapping_sub(of as u32);
         (index < 1 << 31).then_some(Self { index, ..self })
     }
 }
 
-/// Something that took time. Times are those of the trace.
+/// An item with a duration. Times are those of the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// When it began.
+    /// Begin.
     pub begin: i64,
-    /// When it ended, if it has.
+    /// End, if it has ended.
     pub end: Option<i64>,
-    /// Its name; of who ran, the application.
+    /// Its name; for CPU occupancy, the process.
     pub name: u32,
     /// Its thread.
     pub thread: u32,
     /// The event that began it.
     pub from: Option<PointRef>,
-    /// The event that ended it, if it is left only together with that.
+    /// The event that ended it, if a filter must keep both.
     pub to: Option<PointRef>,
-    /// How far its length is to be trusted: as [`crate::quality_name`] has it.
+    /// Quality of its length, as in [`crate::quality_name`].
     pub quality: u8,
 }
 
-/// A point as it is kept until all are known.
+/// A point as stored until all are known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawPoint {
     pub time: i64,
@@ -65,7 +65,7 @@ struct Told {
     is_disordered: bool,
 }
 
-/// Puts points in order: where each went.
+/// Sorts points; returns their new positions.
 fn sorted(points: &mut Vec<RawPoint>) -> Vec<u32> {
     let mut all: Vec<(RawPoint, u32)> = points.iter().copied().zip(0..).collect();
     all.sort_by_key(|(point, index)| (point.time, *index));
@@ -77,14 +77,13 @@ fn sorted(points: &mut Vec<RawPoint>) -> Vec<u32> {
     places
 }
 
-/// Which row an interval is for.
+/// Key of a group of rows for intervals.
 type Group = (u32, RowKind, Option<String>);
 
-/// Rows of one group at most, of which each costs a kilobyte: what overlaps more often is a trace that
-/// nobody meant.
+/// Largest number of rows of one group, each of which costs a kilobyte: no trace intends deeper nesting.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
 
-/// A message as it is kept.
+/// A message as stored until all are known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawMessage {
     pub sent: i64,
@@ -94,10 +93,10 @@ pub(crate) struct RawMessage {
     pub channel: u32,
 }
 
-/// Gathers what stands where.
+/// Collects all items.
 ///
-/// Memory: 32 KiB for each lane, row and counter; in the end, what the largest of them has. The rest is
-/// in the spool: 14 bytes a point, 41 an interval, 36 a message.
+/// Memory: 32 KiB for each lane, row and counter; at the end, the largest of them. The rest is in the
+/// spool: 14 bytes per point, 41 per interval, 36 per message.
 pub struct Builder {
     spool: Box<dyn Spool>,
     fault: Option<io::Error>,
@@ -107,19 +106,19 @@ pub struct Builder {
     levels: Vec<Pieces<(i64, f64)>>,
     messages: Pieces<RawMessage>,
     extent: Option<(i64, i64)>,
-    /// What applications are called in the end, by what they were called.
+    /// Final names of processes for CPU occupancy, by provisional name.
     who_ran: Vec<u32>,
 }
 
 impl Default for Builder {
-    /// In memory.
+    /// With everything in memory.
     fn default() -> Self {
         Self::with_spool(Box::new(Vec::new()))
     }
 }
 
 impl Builder {
-    /// That puts into a spool what does not have to be in memory.
+    /// With a spool for everything that need not be in memory.
     #[must_use]
     pub fn with_spool(spool: Box<dyn Spool>) -> Self {
         Self {
@@ -142,18 +141,18 @@ impl Builder {
         self.lanes.len() as u32 - 1
     }
 
-    /// A lane, to say more of it.
+    /// Mutable access to a lane.
     pub fn lane_mut(&mut self, lane: u32) -> Option<&mut Lane> {
         self.lanes.get_mut(lane as usize)
     }
 
-    /// How many lanes there are.
+    /// Number of lanes.
     #[must_use]
     pub fn lane_count(&self) -> u32 {
         self.lanes.len() as u32
     }
 
-    /// An event on a lane that was added. Those of a lane by time, or nearly so.
+    /// Adds an event to an existing lane. Events of a lane come in time order, or nearly so.
     pub fn point(&mut self, lane: u32, time: i64, class: u16, thread: u32) -> PointRef {
         self.reach(time);
         let of = &mut self.points[lane as usize];
@@ -165,17 +164,17 @@ impl Builder {
         PointRef { lane, index }
     }
 
-    /// Something that took time; intervals of a lane, kind and name share rows.
+    /// Adds an interval; those of a lane, kind and name share rows.
     pub fn interval(&mut self, lane: u32, kind: RowKind, name: Option<&str>, interval: Interval) {
         self.reach(interval.begin);
         self.reach(interval.end.unwrap_or(interval.begin));
-        // A look-up without a copy of the name, where there is none.
+        // A lookup without copying the name, if there is none.
         let group = (lane, kind, name.map(str::to_owned));
         let pushed = self.groups.entry(group).or_default().push(interval, &mut *self.spool);
         self.note(pushed);
     }
 
-    /// A value of a counter, which is numbered as [`Meta::counters`].
+    /// Adds a sample of a counter, which is numbered as in [`Meta::counters`].
     pub fn level(&mut self, counter: u32, time: i64, value: f64) {
         self.reach(time);
         let counter = counter as usize;
@@ -186,7 +185,7 @@ impl Builder {
         self.note(pushed);
     }
 
-    /// A message between two events.
+    /// Adds a message between two events.
     pub fn message(&mut self, channel: u32, sent: (i64, PointRef), received: (i64, PointRef)) {
         let ((sent, from), (received, to)) = (sent, received);
         let message = RawMessage { sent, received, from, to, channel };
@@ -194,34 +193,34 @@ impl Builder {
         self.note(pushed);
     }
 
-    /// What fails while things are told is told in the end.
+    /// Keeps an error until the end.
     fn note(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.fault.get_or_insert(error);
         }
     }
 
-    /// Of rows of who ran, each name gives way to what stands at its place.
+    /// Renames rows of CPU occupancy: each name is replaced by the one at its index.
     pub fn rename_who_ran(&mut self, names: Vec<u32>) {
         self.who_ran = names;
     }
 
-    /// When the first and the last of all happened.
+    /// Times of the first and the last item.
     #[must_use]
     pub fn extent(&self) -> Option<(i64, i64)> {
         self.extent
     }
 
-    /// The session has a time, whatever happened then.
+    /// Extends the session to a time.
     pub fn reach(&mut self, time: i64) {
         let (begin, end) = self.extent.unwrap_or((time, time));
         self.extent = Some((begin.min(time), end.max(time)));
     }
 
-    /// Writes the index. `meta` has all lists but lanes and rows, its origin and its end.
+    /// Writes the index. `meta` has all lists except lanes and rows, and its origin and end.
     ///
     /// # Errors
-    /// Those of `out` and of the spool.
+    /// Errors of `out` and of the spool.
     pub fn finish(self, mut meta: Meta, identity: &str, out: &mut dyn Write) -> io::Result<()> {
         let Self { spool, fault, mut lanes, points, groups, mut levels, messages, .. } = self;
         let who_ran = self.who_ran;
@@ -234,7 +233,7 @@ impl Builder {
         meta.lanes = lanes;
         let end = meta.origin.saturating_add_unsigned(meta.end);
         let mut writing = Writing::new(&meta, identity, out);
-        // Where the points of lanes went that were not in order.
+        // New positions of the points of lanes that were not in order.
         let mut places: Vec<Vec<u32>> = Vec::with_capacity(points.len());
         for told in points {
             let mut points = told.points.all(&*spool)?;
@@ -291,9 +290,9 @@ pub(crate) struct Placed {
     pub interval: Interval,
 }
 
-/// Rows in which no two intervals overlap: each in the first that is free when it begins, of those
-/// that begin together the longest first, so that what is nested is below what it is nested in. And how
-/// many are on none, for there are no more rows.
+/// Assigns intervals to rows without overlaps: each to the first row that is free at its begin; of those
+/// that begin together the longest first, so that nested intervals are below the enclosing ones. Also
+/// returns the number of intervals without a row, if there are too many rows.
 pub(crate) fn placed(intervals: Vec<Interval>, session_end: i64) -> (Vec<Vec<Placed>>, u64) {
     let mut all: Vec<Placed> = intervals
         .into_iter()
@@ -325,7 +324,7 @@ pub(crate) fn placed(intervals: Vec<Interval>, session_end: i64) -> (Vec<Vec<Pla
     (rows, left_out)
 }
 
-/// Lane and index; [`NONE`] of nothing.
+/// Lane and index; [`NONE`] for none.
 pub(crate) fn numbers(point: Option<PointRef>) -> [u32; 2] {
     point.map_or([NONE, NONE], |point| [point.lane, point.index])
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a filter leaves: a bit for each event.
+//! Result of a filter: a bit for each event.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -7,42 +7,42 @@ use std::sync::{Arc, OnceLock};
 use crate::left::Left;
 use crate::{Lanes, PointRef, RankedBits, RowKind};
 
-/// What somebody wants to see.
+/// Specification of a filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wanted {
-    /// Lanes whose events are not.
+    /// Lanes whose events are hidden.
     pub lanes_off: BTreeSet<u32>,
-    /// Classes that are not.
+    /// Hidden classes.
     pub classes_off: BTreeSet<u32>,
-    /// Applications that are not.
+    /// Hidden processes.
     pub applications_off: BTreeSet<u32>,
 }
 
 impl Wanted {
-    /// Whether it is all.
+    /// Whether nothing is hidden.
     #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What a filter leaves of each lane.
+/// Events of each lane that a filter keeps.
 ///
-/// An interval between two events is left if both are; one that events are told of, as a state, if
-/// its first is; who ran and what a thread did, if the application and the lane are wanted.
+/// An interval between two events is kept if both are; an interval derived from reports, as a state, if
+/// its first event is; CPU occupancy and thread states, if process and lane are shown.
 pub struct Chosen {
     wanted: Wanted,
     lanes: Vec<OfLane>,
-    /// By thread, whether its application is wanted.
+    /// By thread, whether its process is shown.
     threads: Vec<bool>,
-    /// By row, made when it is drawn first.
+    /// By row, computed when it is first drawn.
     left: Vec<OnceLock<Arc<Left>>>,
-    /// The same of the session before it had grown.
+    /// Rows of the result for an earlier state of the session.
     rows_before: Vec<Option<Arc<Left>>>,
     count: u64,
 }
 
-/// What is left of a lane, and how many of it were forgotten.
+/// Kept events of a lane, and the number of evicted ones.
 #[derive(Default)]
 struct OfLane {
     forgotten: u64,
@@ -50,9 +50,9 @@ struct OfLane {
 }
 
 impl Chosen {
-    /// Looks at each event: `also` says which of them a script keeps.
+    /// Evaluates each event; `also` returns whether a script keeps it.
     ///
-    /// Cost: some nanoseconds each. Memory: some 1.5 bits each.
+    /// Cost: some nanoseconds per event. Memory: some 1.5 bits per event.
     #[must_use]
     pub fn new(
         lanes: &Lanes,
@@ -62,9 +62,9 @@ impl Chosen {
         Self::after(None, lanes, wanted, also)
     }
 
-    /// The same where it is known of the session when it had not grown as far.
+    /// Like [`Chosen::new`], extending the result for an earlier state of the session.
     ///
-    /// Cost: as of a new one, for what came since; and a copy of what is known.
+    /// Cost: that of a new one for added events; and a copy of the known result.
     #[must_use]
     pub fn after(
         before: Option<&Arc<Self>>,
@@ -91,7 +91,7 @@ impl Chosen {
             }
             let nothing = OfLane { forgotten, bits: RankedBits::default() };
             let known = before.and_then(|before| before.lanes.get(lane as usize));
-            // One that is ahead is of no use.
+            // A result for a later state is not usable.
             let known = known.filter(|known| {
                 known.forgotten <= forgotten
                     && known.forgotten + known.bits.len() as u64 <= forgotten + points.len() as u64
@@ -116,7 +116,7 @@ impl Chosen {
         Self { wanted: wanted.clone(), lanes: of_lanes, threads, left, rows_before, count }
     }
 
-    /// Rows as far as anybody has looked at them.
+    /// Rows that have been computed so far.
     fn known_rows(&self) -> Vec<Option<Arc<Left>>> {
         let known = |(row, left): (usize, &OnceLock<Arc<Left>>)| {
             left.get().or_else(|| self.rows_before.get(row)?.as_ref()).cloned()
@@ -124,25 +124,25 @@ impl Chosen {
         self.left.iter().enumerate().map(known).collect()
     }
 
-    /// How many events.
+    /// Number of kept events.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Of a lane.
+    /// Kept events of a lane.
     #[must_use]
     pub fn bits(&self, lane: u32) -> Option<&RankedBits> {
         self.lanes.get(lane as usize).map(|of| &of.bits)
     }
 
-    /// Whether an event is left.
+    /// Whether an event is kept.
     #[must_use]
     pub fn has(&self, point: PointRef) -> bool {
         self.bits(point.lane).is_some_and(|bits| bits.get(point.index as usize))
     }
 
-    /// Whether an interval of a row is left.
+    /// Whether an interval of a row is kept.
     #[must_use]
     pub fn keeps(&self, lanes: &Lanes, row: usize, index: usize) -> bool {
         let Some((row, intervals)) = lanes.row(row) else {
@@ -161,7 +161,7 @@ impl Chosen {
         from.is_none_or(|point| self.has(point)) && to.is_none_or(|point| self.has(point))
     }
 
-    /// What is left of a row of intervals.
+    /// Kept intervals of a row.
     pub fn left(&self, lanes: &Lanes, row: usize) -> Option<&Left> {
         let (_, intervals) = lanes.row(row)?;
         let before = self.rows_before.get(row).and_then(Option::as_deref);

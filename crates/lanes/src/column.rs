@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers that stand one behind the other in an index.
+//! Columns of numbers in an index.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -8,22 +8,22 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use crate::growing::Grown;
 
-/// The bytes of an index: of a file in memory, or made just now.
+/// Bytes of an index: a file in memory, or newly made.
 pub type Shared = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// A number of a column, little-endian.
+/// A number in a column, little-endian.
 pub trait Number: Copy + Default {
-    /// Its bytes.
+    /// Size in bytes.
     const BYTES: usize;
-    /// A place in memory that one thread writes once, and others read then.
+    /// A memory cell that one thread writes once, before others read it.
     type Cell: Default + Send + Sync;
-    /// What stands in a place.
+    /// Reads a cell.
     fn load(cell: &Self::Cell) -> Self;
-    /// Writes it there.
+    /// Writes a cell.
     fn store(self, cell: &Self::Cell);
-    /// From as many bytes.
+    /// From its bytes.
     fn read(bytes: &[u8]) -> Self;
-    /// Appends them.
+    /// Appends its bytes.
     fn write(self, out: &mut Vec<u8>);
 }
 
@@ -34,8 +34,8 @@ macro_rules! number {
             type Cell = $cell;
             #[inline]
             fn load(cell: &$cell) -> Self {
-                // Partner: the store below. Whoever has a column with this place in it got it from
-                // the writer after that, by a lock or a channel.
+                // Partner: the store below. A reader obtains the column that contains this cell from the
+                // writer after that store, through a lock or a channel.
                 $from(cell.load(Ordering::Relaxed))
             }
             #[inline]
@@ -61,12 +61,12 @@ number! {
     f64, AtomicU64, f64::to_bits, f64::from_bits;
 }
 
-/// A column of an index: of a file, or of one that grows, as far as it had grown.
+/// A column of an index: of a file, or a snapshot of a growing one.
 #[derive(Clone)]
 pub enum Column<T: Number> {
     /// Bytes of a file.
     Kept(Kept<T>),
-    /// Pieces in memory.
+    /// Chunks in memory.
     Grown(Grown<T>),
 }
 
@@ -87,7 +87,7 @@ impl<T: Number> Kept<T> {
 }
 
 impl<T: Number> Column<T> {
-    /// So many numbers from a byte on; `None` if there are not as many.
+    /// `len` numbers from a byte on; `None` if there are fewer.
     pub fn new(all: &Shared, begin: u64, len: u64) -> Option<Self> {
         let (begin, len) = (usize::try_from(begin).ok()?, usize::try_from(len).ok()?);
         let end = begin.checked_add(len.checked_mul(T::BYTES)?)?;
@@ -96,7 +96,7 @@ impl<T: Number> Column<T> {
         (end <= bytes.len()).then(|| Self::Kept(Kept { all, begin, len, kind: PhantomData }))
     }
 
-    /// To look at many.
+    /// Access for reading many numbers.
     pub fn reading(&self) -> Reading<'_, T> {
         match self {
             Self::Kept(kept) => Reading::Kept(kept.bytes()),
@@ -104,7 +104,7 @@ impl<T: Number> Column<T> {
         }
     }
 
-    /// Which bytes of the file they are.
+    /// Byte range in the file.
     pub fn place(&self) -> Option<Range<usize>> {
         match self {
             Self::Kept(kept) => Some(kept.begin..kept.begin + kept.len * T::BYTES),
@@ -112,7 +112,7 @@ impl<T: Number> Column<T> {
         }
     }
 
-    /// How many.
+    /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -121,7 +121,7 @@ impl<T: Number> Column<T> {
         }
     }
 
-    /// One; 0 beyond the end.
+    /// An element; 0 beyond the end.
     #[inline]
     pub fn get(&self, index: usize) -> T {
         match self {
@@ -133,7 +133,7 @@ impl<T: Number> Column<T> {
         }
     }
 
-    /// Those from one to another, as far as there are.
+    /// The elements in a range, as far as they exist.
     pub fn range(&self, from: usize, to: usize) -> impl Iterator<Item = T> + '_ {
         let to = to.min(self.len());
         let from = from.min(to);
@@ -147,16 +147,16 @@ impl<T: Number> Column<T> {
     }
 }
 
-/// A column of which many numbers are looked at: where its bytes are is looked up once.
+/// A column from which many numbers are read: the location of its bytes is resolved once.
 pub enum Reading<'a, T: Number> {
     /// Bytes of a file.
     Kept(&'a [u8]),
-    /// Pieces in memory.
+    /// Chunks in memory.
     Grown(&'a Grown<T>),
 }
 
 impl<T: Number> Reading<'_, T> {
-    /// How many.
+    /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -165,7 +165,7 @@ impl<T: Number> Reading<'_, T> {
         }
     }
 
-    /// One; 0 beyond the end.
+    /// An element; 0 beyond the end.
     #[inline]
     pub fn get(&self, index: usize) -> T {
         match self {

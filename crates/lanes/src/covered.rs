@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Time that intervals of a row take of a stretch of time, by prefix sums.
+//! Time covered by intervals of a row within a time range, from prefix sums.
 
 use crate::intervals::Intervals;
 use crate::left::{Left, item};
 use crate::pixels::{BLOCK, EACH};
 
 impl Intervals {
-    /// Returns how many nanoseconds of a stretch (its end not included) are covered by intervals of a name,
-    /// or by all if `name` is `None`; of those that a filter leaves.
+    /// Returns the nanoseconds of a time range (end exclusive) covered by intervals of a name, or by all
+    /// if `name` is `None`; only those that a filter keeps.
     ///
     /// Cost: two searches and at most [`EACH`] intervals, if the name is one of the row's main ones or
-    /// `None`; else a look at each that touches the stretch.
+    /// `None`; otherwise a step for each interval that overlaps the range.
     #[must_use]
     pub fn covered(&self, left: Option<&Left>, name: Option<u32>, (begin, end): (i64, i64)) -> u64 {
         let (from, to) = self.ranks(left, self.touching(begin, end));
@@ -31,7 +31,7 @@ impl Intervals {
         each(from..first * BLOCK).saturating_add(each(last * BLOCK..to)).saturating_add(blocks)
     }
 
-    /// How much one interval covers of a stretch, if it has the name.
+    /// Time of the range that one interval covers, if it has the name.
     fn covered_by(&self, index: usize, name: Option<u32>, (begin, end): (i64, i64)) -> u64 {
         if name.is_some_and(|name| name != self.name(index)) {
             return 0;
@@ -42,16 +42,16 @@ impl Intervals {
         u64::try_from(until.saturating_sub(since)).unwrap_or(0)
     }
 
-    /// Returns how many intervals that a filter leaves touch a stretch.
+    /// Returns the number of intervals in a time range that a filter keeps.
     #[must_use]
     pub fn count_touching(&self, left: Option<&Left>, (begin, end): (i64, i64)) -> usize {
         let (from, to) = self.ranks(left, self.touching(begin, end));
         to - from
     }
 
-    /// Returns when the first interval begins that a filter leaves, touches a stretch and satisfies
-    /// `is_meant`, the begin of the stretch at the earliest; `None` if there is none. At most `examined_max`
-    /// are examined: of more the answer is the first of them.
+    /// Returns the begin of the first interval that a filter keeps, overlaps the time range and satisfies
+    /// `is_meant`, but not before the begin of the range; `None` if there is none. Examines at most
+    /// `examined_max` intervals: if there are more, returns the first of them.
     pub fn first_touching(
         &self,
         left: Option<&Left>,

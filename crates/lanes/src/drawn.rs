@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pixels of a row of intervals.
+//! Rasterises a row of intervals.
 
 use crate::Interval;
 use crate::column::Reading;
@@ -7,7 +7,7 @@ use crate::intervals::{Intervals, reach};
 use crate::left::{Left, item};
 use crate::pixels::{BLOCK, EACH, MAIN, Pixels, Scale, share};
 
-/// A row that is being drawn: where its columns are is looked up once.
+/// A row being drawn: the locations of its columns are resolved once.
 struct Drawing<'a> {
     row: &'a Intervals,
     left: Option<&'a Left>,
@@ -18,8 +18,8 @@ struct Drawing<'a> {
 }
 
 impl Intervals {
-    /// Draws all, or those that are left, as [`crate::pixels`] says: how many at most touch a
-    /// pixel.
+    /// Draws all intervals, or the kept ones, as specified in [`crate::pixels`]; returns the largest
+    /// number that touch a pixel.
     pub fn draw(&self, left: Option<&Left>, scale: &Scale, out: &mut Pixels) -> usize {
         let drawing = Drawing {
             row: self,
@@ -53,7 +53,7 @@ impl Intervals {
                 continue;
             }
             let (name, covered) = drawing.most_of((from, to), (begin, end));
-            // Only the last one can be open beyond those behind it.
+            // Only the last one can be unfinished beyond those after it.
             let is_unended = self.is_unfinished(item(left, to - 1));
             let cover = share(covered, (end - begin) as u64);
             out.push(name, cover, count, is_unended);
@@ -82,7 +82,7 @@ impl Drawing<'_> {
         self.open(index).map_or_else(|| self.names.get(index), |(_, _, open, _)| open.name)
     }
 
-    /// How much of a stretch an interval covers.
+    /// Part of a time range that an interval covers.
     #[inline]
     fn covered(&self, index: usize, (begin, end): (i64, i64)) -> u64 {
         let (since, until) = self.ends(index);
@@ -91,7 +91,7 @@ impl Drawing<'_> {
         u64::try_from(until.saturating_sub(since)).unwrap_or(0)
     }
 
-    /// The name that covers most of a stretch that some touch, and how much all do.
+    /// The name that covers most of a time range touched by some intervals, and the total coverage.
     fn most_of(&self, (from, to): (usize, usize), stretch: (i64, i64)) -> (u32, u64) {
         if to - from == 1 {
             let only = item(self.left, from);
@@ -132,7 +132,7 @@ impl Drawing<'_> {
     }
 
     fn most_of_few(&self, (from, to): (usize, usize), stretch: (i64, i64)) -> (u32, u64) {
-        // Each name once: most pixels have a few, which are found sooner than sorted.
+        // Each name once: most pixels have a few, for which a linear search is faster than sorting.
         let mut sums = [(0u32, 0u64); EACH];
         let mut names = 0;
         let mut all = 0;

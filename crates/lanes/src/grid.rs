@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where in a column of times a time is.
+//! Finds positions in a column of times.
 
 use std::ops::Range;
 
 use crate::column::{Column, Reading};
 use crate::pixels::Scale;
 
-/// The first item of each bucket of time.
+/// Index of the first item of each bucket of time.
 #[derive(Clone)]
 pub struct Grid {
-    /// Nanoseconds of a bucket, as a power of two.
+    /// Binary logarithm of the width of a bucket in nanoseconds.
     shift: u32,
     first: Column<u32>,
-    /// The first bucket there is.
+    /// Number of the first bucket.
     base: u64,
-    /// Of one that grows: items that are forgotten, modulo 2^32. Its numbers count those as well.
+    /// For a growing column: number of evicted items, modulo 2^32, which its indices include.
     forgotten: Option<u32>,
 }
 
 impl Grid {
-    /// From a column; `shift` of a hostile index may be anything.
+    /// From a column; `shift` of a hostile index may have any value.
     pub fn new(shift: u32, first: Column<u32>) -> Self {
         Self { shift: shift.min(63), first, base: 0, forgotten: None }
     }
@@ -28,7 +28,7 @@ impl Grid {
         Self { shift, first, base, forgotten: Some(forgotten) }
     }
 
-    /// Which bytes of the file it is.
+    /// Byte range in the file.
     pub fn place(&self) -> Option<Range<usize>> {
         self.first.place()
     }
@@ -37,12 +37,12 @@ impl Grid {
         let number = firsts.get(bucket);
         match self.forgotten {
             None => number as usize,
-            // Fewer than 2^31 are kept: what would be more has been forgotten.
+            // Fewer than 2^31 are kept: a larger difference means that the item was evicted.
             Some(forgotten) => (number.wrapping_sub(forgotten) as i32).max(0) as usize,
         }
     }
 
-    /// From which to which one of so many items the first is that is not before a time.
+    /// Range of the first item, among `count` ones, that is not before a time.
     #[inline]
     fn range(&self, firsts: &Reading<'_, u32>, count: usize, time: i64) -> (usize, usize) {
         let Ok(time) = u64::try_from(time) else {
@@ -61,9 +61,9 @@ impl Grid {
         (low, end.clamp(low, count))
     }
 
-    /// How many of these times, which ascend, are before one.
+    /// Number of these ascending times that are before the given one.
     ///
-    /// Cost: a look-up, and a step for each time that the number in the bucket is halved.
+    /// Cost: a lookup, and a step for each halving of the number of items in the bucket.
     #[inline]
     pub fn before(&self, times: &Column<u64>, time: i64) -> usize {
         let (mut low, mut high) = self.range(&self.first.reading(), times.len(), time);
@@ -74,12 +74,12 @@ impl Grid {
         low
     }
 
-    /// The same of the begin and the end of each pixel.
+    /// Like [`Grid::before`], for the begin and the end of each pixel.
     ///
-    /// Of a long column each look is at memory that no cache has, and takes a hundred times as long as
-    /// what is done with it. So searches go step by step together: none waits for another.
+    /// In a long column, each access is a cache miss, which takes a hundred times as long as the
+    /// computation. Therefore several searches advance in lockstep: their accesses overlap.
     pub fn pixels(&self, times: &Column<u64>, scale: &Scale) -> Before {
-        /// At a time: their state stays in the first-level cache.
+        /// Searches at a time: their state stays in the L1 cache.
         const TOGETHER: usize = 512;
         let (asked, apart) = scale.edges();
         let (times, firsts) = (times.reading(), self.first.reading());
@@ -104,14 +104,15 @@ impl Grid {
         Before { found, apart }
     }
 
-    /// The exponent for so many items up to a time: some 64 a bucket.
+    /// The exponent for this number of items up to a time: some 64 per bucket.
     pub fn shift_for(count: usize, end: u64) -> u32 {
         let buckets = (count as u64 / 64).max(1);
         (0..63).find(|shift| end >> shift < buckets).unwrap_or(63)
     }
 }
 
-/// A step of a search; of a range that is not empty. Without a branch, which nobody could foresee.
+/// A step of a binary search on a range that is not empty. Branch-free, as a branch would be
+/// unpredictable.
 #[inline]
 fn halved(times: &Reading<'_, u64>, (low, high): (usize, usize), time: i64) -> (usize, usize) {
     let middle = low + (high - low) / 2;
@@ -119,15 +120,15 @@ fn halved(times: &Reading<'_, u64>, (low, high): (usize, usize), time: i64) -> (
     (if is_before { middle + 1 } else { low }, if is_before { high } else { middle })
 }
 
-/// How many items are before the begin and the end of pixels.
+/// Number of items before the begin and the end of pixels.
 pub struct Before {
     found: Vec<usize>,
-    /// From the begin of a pixel to that of the next, which may be its end.
+    /// Distance from the begin of a pixel to that of the next, which may be its end.
     apart: usize,
 }
 
 impl Before {
-    /// Of a pixel.
+    /// For a pixel.
     #[inline]
     pub fn of(&self, pixel: u32) -> (usize, usize) {
         let at = pixel as usize * self.apart;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A row of intervals: spans of one depth, states, who ran.
+//! A row of intervals: spans of one depth, states, CPU occupancy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +9,14 @@ use crate::grid::Grid;
 use crate::pixels::{BLOCK, MAIN};
 use crate::{Interval, PointRef, UNFINISHED};
 
-/// Intervals of which no two overlap, in the order of time; one of no length takes its
-/// nanosecond.
+/// Disjoint intervals in time order; one of length 0 occupies its nanosecond.
 #[derive(Clone)]
 pub struct Intervals {
     pub(crate) begins: Column<u64>,
     pub(crate) ends: Column<u64>,
     pub(crate) names: Column<u32>,
     pub(crate) threads: Column<u32>,
-    /// Lane and index of the event that began each, and that ended it.
+    /// Lane and index of the events that began and ended each interval.
     pub(crate) from: [Column<u32>; 2],
     pub(crate) to: [Column<u32>; 2],
     pub(crate) flags: Column<u8>,
@@ -25,16 +24,16 @@ pub struct Intervals {
     /// The names with the most time.
     pub(crate) main: Vec<u32>,
     pub(crate) sums: Sums,
-    /// Of a row that grows the one that has not ended, behind all others: begin and end since the
-    /// origin, what it is, flags.
+    /// The open interval of a growing row, after all others: begin and end since the origin, interval,
+    /// flags.
     pub(crate) open: Option<(u64, u64, Interval, u8)>,
-    /// Intervals of a row that grows that are not here any more: whole blocks.
+    /// Number of evicted intervals of a growing row: whole blocks.
     pub(crate) forgotten: u64,
-    /// The same of the points of each lane.
+    /// Number of evicted points of each lane.
     pub(crate) points_forgotten: Option<Arc<[u64]>>,
 }
 
-/// Time up to each block: all, and of each main name.
+/// Time up to each block: total, and of each main name.
 #[derive(Clone)]
 pub(crate) enum Sums {
     Kept(Column<u64>),
@@ -49,7 +48,7 @@ impl Sums {
         }
     }
 
-    /// Of intervals, as names and lengths in their order.
+    /// Sums of intervals given as names and lengths in order.
     pub(crate) fn of(items: impl Iterator<Item = (u32, u64)>, main: &[u32]) -> Vec<u64> {
         let wide = main.len() + 1;
         let mut sums = vec![0u64; wide];
@@ -57,7 +56,7 @@ impl Sums {
         sums
     }
 
-    /// Goes on with the items from one on, which begins a block.
+    /// Continues with further items, starting at a block.
     pub(crate) fn more(
         items: impl Iterator<Item = (u32, u64)>,
         from: usize,
@@ -78,7 +77,7 @@ impl Sums {
     }
 }
 
-/// The names that take the most time; of equal ones the smaller.
+/// The names with the most time; of equal ones the smaller.
 pub(crate) fn main_names(items: impl Iterator<Item = (u32, u64)>) -> Vec<u32> {
     let mut times: BTreeMap<u32, u64> = BTreeMap::new();
     for (name, length) in items {
@@ -91,24 +90,24 @@ pub(crate) fn main_names(items: impl Iterator<Item = (u32, u64)>) -> Vec<u32> {
 }
 
 impl Intervals {
-    /// How many.
+    /// Number of intervals.
     #[must_use]
     pub fn len(&self) -> usize {
         self.begins.len() + usize::from(self.open.is_some())
     }
 
-    /// The one that has not ended, by its index.
+    /// The open interval, if it has this index.
     fn open(&self, index: usize) -> Option<&(u64, u64, Interval, u8)> {
         self.open.as_ref().filter(|_| index == self.begins.len())
     }
 
-    /// Whether there are none.
+    /// Whether there are no intervals.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// When one begins and ends, since the origin.
+    /// Begin and end of an interval, since the origin.
     #[must_use]
     pub fn ends(&self, index: usize) -> (u64, u64) {
         if let Some((begin, end, ..)) = self.open(index) {
@@ -118,7 +117,7 @@ impl Intervals {
         (begin, self.ends.get(index).max(begin))
     }
 
-    /// Its name, or the application that runs.
+    /// Its name, or the running process.
     #[must_use]
     pub fn name(&self, index: usize) -> u32 {
         self.open(index).map_or_else(|| self.names.get(index), |(_, _, open, _)| open.name)
@@ -144,13 +143,13 @@ impl Intervals {
         told.map(|point| point.and_then(|point| point.behind(forgotten)))
     }
 
-    /// Whether it has not ended.
+    /// Whether it is unfinished.
     #[must_use]
     pub fn is_unfinished(&self, index: usize) -> bool {
         self.flags(index) & UNFINISHED != 0
     }
 
-    /// How far its length is to be trusted, as [`crate::quality_name`] has it.
+    /// Quality of its length, as in [`crate::quality_name`].
     #[must_use]
     pub fn quality(&self, index: usize) -> u8 {
         self.flags(index) >> 1
@@ -160,7 +159,7 @@ impl Intervals {
         self.open(index).map_or_else(|| self.flags.get(index), |(.., flags)| *flags)
     }
 
-    /// How many begin before a time.
+    /// Number of intervals that begin before a time.
     #[must_use]
     pub fn before(&self, time: i64) -> usize {
         let begins = |(begin, ..): &(u64, u64, Interval, u8)| {
@@ -170,7 +169,7 @@ impl Intervals {
         self.grid.before(&self.begins, time) + usize::from(open)
     }
 
-    /// From which to which one they touch a stretch of time.
+    /// Range of intervals that overlap a time range.
     #[must_use]
     pub fn touching(&self, begin: i64, end: i64) -> (usize, usize) {
         let mut from = self.before(begin);
@@ -181,7 +180,7 @@ impl Intervals {
     }
 }
 
-/// The nanosecond behind an interval.
+/// The nanosecond after an interval.
 #[inline]
 pub(crate) fn reach((begin, end): (u64, u64)) -> i64 {
     i64::try_from(end.max(begin.saturating_add(1))).unwrap_or(i64::MAX)

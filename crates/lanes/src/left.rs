@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a filter leaves of a row of intervals.
+//! Intervals of a row that a filter keeps.
 
 use crate::intervals::{Intervals, Sums};
 use crate::pixels::{BLOCK, Scale};
 
-/// Those of a row that a filter leaves.
+/// The kept intervals of a row.
 #[derive(Clone)]
 pub struct Left {
-    /// Which, behind places that are of nothing.
+    /// Indices of the kept intervals, preceded by padding entries.
     items: Vec<u32>,
-    /// How many of those places there are: fewer than a block. So what is left stays in its block
-    /// when intervals in front of it are forgotten, and sums stay what they were.
+    /// Number of padding entries: fewer than a block. They keep the kept intervals in their blocks, and
+    /// the sums unchanged, when earlier intervals are evicted.
     lead: usize,
     pub(crate) sums: Sums,
-    /// Intervals of the row that were looked at and had ended, those forgotten by then included.
+    /// Number of ended intervals of the row that were examined, including those evicted by then.
     looked: u64,
-    /// Those forgotten, and all points that were.
+    /// Number of evicted intervals, and of evicted points.
     forgotten: (u64, u64),
     main: Vec<u32>,
 }
 
 impl Left {
-    /// Which are left.
+    /// Indices of the kept intervals.
     #[must_use]
     pub fn items(&self) -> &[u32] {
         &self.items[self.lead..]
     }
 
-    /// The rank of the first of them that is not before one of the row.
+    /// Rank of the first kept interval that is not before one of the row.
     fn rank(&self, index: usize) -> usize {
         self.lead + self.items().partition_point(|item| (*item as usize) < index)
     }
 }
 
 impl Intervals {
-    /// Those that a filter leaves, so that they can be drawn.
+    /// The intervals that a filter keeps, prepared for drawing.
     ///
-    /// Cost: a look at each.
+    /// Cost: a step for each.
     #[must_use]
     pub fn left(&self, keeps: impl Fn(usize) -> bool) -> Left {
         self.left_after(None, keeps)
     }
 
-    /// The same, where it is known of the same row when it had not grown as far.
+    /// Like [`Intervals::left`], extending the result for an earlier state of the row.
     ///
-    /// Cost: a look at each that has ended since, or was open, and at a block of the first where some
-    /// were forgotten; and a copy.
+    /// Cost: a step for each interval that has ended since, or was open, and for the first block if some
+    /// were evicted; and a copy.
     #[must_use]
     pub fn left_after(&self, before: Option<&Left>, keeps: impl Fn(usize) -> bool) -> Left {
         let points = self.points_forgotten.iter().flat_map(|of| of.iter()).sum();
         let forgotten = (self.forgotten, points);
         let ended = self.forgotten + self.begins.len() as u64;
-        // What was looked at is right still, unless the row is weighed otherwise by now.
+        // The earlier result is still valid, unless the main names have changed.
         let before = before.filter(|before| {
             before.main == self.main
                 && before.forgotten.0 <= forgotten.0
@@ -73,7 +73,7 @@ impl Intervals {
         let known = left.items.len();
         let more = (looked..self.len()).filter(|index| keeps(*index)).map(|index| index as u32);
         left.items.extend(more);
-        // Sums of whole blocks of what had ended stay.
+        // Sums of whole blocks of ended intervals are kept.
         let Sums::Made(sums) = &mut left.sums else { return left };
         let blocks = (known / BLOCK).min(sums.len() / wide - 1);
         sums.truncate((blocks + 1) * wide);
@@ -90,7 +90,7 @@ impl Intervals {
         (self.name(item as usize), end - begin)
     }
 
-    /// What had ended and was left, as far as it is not forgotten.
+    /// The kept ended intervals that have not been evicted.
     fn still_left(
         &self,
         before: &Left,
@@ -107,19 +107,19 @@ impl Intervals {
             let (lead, sums, looked) = (before.lead, before.sums.clone(), before.looked);
             return Left { items, lead, sums, looked, forgotten, main };
         }
-        // Those may have lost an event that tells whether they are left that begin before all that is
-        // remembered: what had ended by then is forgotten by whole blocks, and one goes on.
+        // Intervals that begin before the kept time range may have lost an event that the filter depends
+        // on: ended ones are evicted in whole blocks, and one may extend into the range.
         let again = looked.min(BLOCK + 1);
         let fresh: Vec<u32> = (0..again).filter(|index| keeps(*index)).map(|i| i as u32).collect();
         let cut = before.rank(gone + again);
-        // The rest stays where it was in its block.
+        // The rest keeps its position in its block.
         let lead = (cut % BLOCK + BLOCK - fresh.len() % BLOCK) % BLOCK;
         let front = lead + fresh.len();
         let mut items = vec![0; lead];
         items.extend(&fresh);
         items.extend(before.items[cut..ended].iter().map(|item| item - shift));
         let wide = main.len() + 1;
-        // Sums up to each block in front of the first that is as it was, and to that.
+        // Sums up to each block before the first unchanged one, and up to that.
         let blocks = front.div_ceil(BLOCK);
         let mut sums = vec![0; wide];
         let known = items.len().min(blocks * BLOCK);
@@ -140,7 +140,7 @@ impl Intervals {
         Left { items, lead, sums: Sums::Made(sums), looked: before.looked, forgotten, main }
     }
 
-    /// Which of those that are left touch a stretch: ranks among them.
+    /// Ranks of the kept intervals that overlap a time range.
     pub(crate) fn ranks(&self, left: Option<&Left>, touching: (usize, usize)) -> (usize, usize) {
         let (from, to) = touching;
         match left {
@@ -161,7 +161,7 @@ impl Intervals {
     }
 }
 
-/// The index of one of those that are left.
+/// Index of a kept interval by rank.
 #[inline]
 pub(crate) fn item(left: Option<&Left>, rank: usize) -> usize {
     left.map_or(rank, |left| left.items.get(rank).copied().unwrap_or(0) as usize)

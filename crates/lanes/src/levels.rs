@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A counter: values that hold until the next.
+//! A counter: samples that hold until the next one.
 
 use crate::column::Column;
 use crate::grid::Grid;
 use crate::pixels::{BLOCK, Scale};
 
-/// Values in the order of time.
+/// Samples in time order.
 #[derive(Clone)]
 pub struct Levels {
     pub(crate) times: Column<u64>,
     pub(crate) values: Column<f64>,
     pub(crate) grid: Grid,
-    /// Of each 64 values, of each 64 of those, and so on: lowest and highest.
+    /// Lowest and highest value of each 64 samples, of each 64 of those, and so on.
     pub(crate) reaches: Vec<[Column<f64>; 2]>,
-    /// Values of a counter that grows that are not here any more: blocks are counted with them.
+    /// Number of evicted samples of a growing counter: block boundaries include them.
     pub(crate) forgotten: usize,
 }
 
-/// What a counter did in a pixel; NaN where that is not known.
+/// Values of a counter in a pixel; NaN if unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// Lowest value, that at the beginning included.
+    /// Lowest value, including that at the beginning.
     pub low: f64,
     /// Highest.
     pub high: f64,
@@ -28,7 +28,7 @@ pub struct Reach {
     pub last: f64,
 }
 
-/// Lowest and highest of each [`BLOCK`] values; one of no number counts for nothing.
+/// Lowest and highest value of each [`BLOCK`] samples; NaN is ignored.
 pub(crate) fn reaches(lows: &[f64], highs: &[f64]) -> [Vec<f64>; 2] {
     let low = lows.chunks(BLOCK).map(|block| block.iter().copied().fold(f64::NAN, f64::min));
     let high = highs.chunks(BLOCK).map(|block| block.iter().copied().fold(f64::NAN, f64::max));
@@ -36,37 +36,36 @@ pub(crate) fn reaches(lows: &[f64], highs: &[f64]) -> [Vec<f64>; 2] {
 }
 
 impl Levels {
-    /// How many values.
+    /// Number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// When one was told, and what.
+    /// Time and value of a sample.
     #[must_use]
     pub fn point(&self, index: usize) -> (u64, f64) {
         (self.times.get(index), self.values.get(index))
     }
 
-    /// How many were told before a time.
+    /// Number of samples before a time.
     #[must_use]
     pub fn before(&self, time: i64) -> usize {
         self.grid.before(&self.times, time)
     }
 
-    /// What it did in each pixel (see [`crate::pixels`]): the values told in it, and the one
-    /// before.
+    /// Values in each pixel (see [`crate::pixels`]): the samples in it, and the one before.
     pub fn draw<'a>(&'a self, scale: &'a Scale) -> impl Iterator<Item = Reach> + 'a {
         (0..scale.px).map(|pixel| {
             let (begin, end) = scale.pixel(pixel);
             let (from, to) = (self.before(begin), self.before(end));
-            // What was told in the first nanosecond leaves nothing of what was before.
+            // A sample in the first nanosecond replaces the previous value entirely.
             let is_told = from < to && self.times.get(from) as i64 == begin;
             let from = if is_told { from } else { from.saturating_sub(1) };
             if from >= to {
@@ -77,14 +76,14 @@ impl Levels {
         })
     }
 
-    /// Lowest and highest of those from one to another.
+    /// Lowest and highest value in a range of samples.
     fn reach(&self, from: usize, to: usize) -> [f64; 2] {
         let (from, to) = (from + self.forgotten, to + self.forgotten);
         let mut found = [f64::NAN; 2];
         let mut add = |low: f64, high: f64| found = [found[0].min(low), found[1].max(high)];
         let (mut from, mut to) = (from, to);
         let mut columns = [&self.values, &self.values];
-        // Of this column, and of those above it, as many as they are blocks of what is gone.
+        // Number of evicted elements in this column and, as whole blocks, in those above it.
         let mut forgotten = self.forgotten;
         for next in self.reaches.iter().map(Some).chain([None]) {
             let inner = (from.div_ceil(BLOCK), to / BLOCK);

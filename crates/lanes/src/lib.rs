@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What of a session stands on which lane, made to be drawn: a view costs lanes × pixels, however
-//! many events there are, filtered or not.
+//! Columnar timeline index optimised for drawing: a view costs lanes × pixels, however many events there
+//! are, filtered or not.
 //!
 //! ```text
 //! facts of a trace ─┬ Builder ─► index (bytes) ┬ Lanes ─► pixels of rows, lists, bundles of messages
-//!                   └ Growing ─► as it is now  ┘    ▲
-//!                        Chosen: a bit for each point, with ranks
+//!                  └ Growing ─► snapshots     ┘    ▲
+//!                       Chosen: a bit for each point, with ranks
 //! ```
 //!
-//! Everything stands in columns sorted by time. A grid of time over each tells which item is the
-//! first of a bucket, so that a time is found in a look-up and some steps; how many there are, and
-//! how long, between two items is a difference of ranks or sums. That is why there are no levels of
-//! aggregates above the grid, which a pyramid has: pixels need not be rounded to buckets, and what
-//! is drawn is what a look at each event would give ([`pixels`]).
+//! Everything is stored in columns sorted by time. A time grid over each column gives the first item of
+//! each bucket, so that a time is found with a lookup and some steps; the number and the total length of
+//! items between two positions is a difference of ranks or sums. That is why there are no levels of
+//! aggregates above the grid, as in a pyramid: pixels need not be rounded to buckets, and the result is
+//! the same as from examining each event ([`pixels`]).
 //!
-//! An index is a file that anybody may have written: no number in it is trusted, an impossible one
-//! gives a wrong picture at most. No I/O, no clock, no threads.
+//! An index is a file from an untrusted source: no number in it is trusted, and an impossible one leads
+//! at most to a wrong picture. No I/O, no clock, no threads.
 
 #![forbid(unsafe_code)]
 
@@ -63,5 +63,5 @@ pub use spool::Spool;
 
 /// No point, no thread, no name.
 pub const NONE: u32 = u32::MAX;
-/// In the flags of an interval: it has not ended.
+/// Flag of an interval: it is unfinished.
 pub const UNFINISHED: u8 = 1;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The events of all lanes as one list by time.
+//! The events of all lanes, merged by time.
 
 use crate::{Chosen, Lanes, PointRef, Points, RankedBits};
 
-/// Events by time, of one time by lane and their order there; all, or those a filter leaves.
+/// Events by time; those of equal time by lane and their order there; all, or those that a filter keeps.
 pub struct Listed<'a> {
     lanes: Vec<(u32, &'a Points, Option<&'a RankedBits>)>,
     end: u64,
 }
 
 impl<'a> Listed<'a> {
-    /// Of a session.
+    /// For a session.
     #[must_use]
     pub fn new(lanes: &'a Lanes, chosen: Option<&'a Chosen>) -> Self {
         let of = |lane: u32| {
             let points = lanes.points(lane)?;
-            // A filter that says nothing of a lane leaves nothing of it.
+            // Lanes that the filter does not know have no kept events.
             Some((
                 lane,
                 points,
@@ -25,15 +25,15 @@ impl<'a> Listed<'a> {
         Self { lanes: (0..lanes.count()).filter_map(of).collect(), end: lanes.meta().end }
     }
 
-    /// How many there are before a time.
+    /// Number of events before a time.
     ///
-    /// Cost: a look-up for each lane.
+    /// Cost: a lookup for each lane.
     #[must_use]
     pub fn before(&self, time: i64) -> u64 {
         self.lanes.iter().map(|lane| Self::rank(lane, time) as u64).sum()
     }
 
-    /// How many there are.
+    /// Number of events.
     #[must_use]
     pub fn count(&self) -> u64 {
         let of = |(_, points, bits): &(u32, &Points, Option<&RankedBits>)| {
@@ -47,11 +47,11 @@ impl<'a> Listed<'a> {
         bits.map_or(before, |bits| bits.rank(before))
     }
 
-    /// How many there are up to a time, with those of it.
+    /// Number of events up to a time, inclusive.
     fn rank_through(lane: &(u32, &Points, Option<&RankedBits>), time: i64) -> usize {
         match time.checked_add(1) {
             Some(after) => Self::rank(lane, after),
-            // No time is later than the last one.
+            // The time is the latest one there is.
             None => lane.2.map_or(lane.1.len(), |bits| bits.rank(lane.1.len())),
         }
     }
@@ -60,7 +60,7 @@ impl<'a> Listed<'a> {
         bits.map_or(Some(rank), |bits| bits.select(rank))
     }
 
-    /// How many there are before an event.
+    /// Number of events before the given one.
     #[must_use]
     pub fn number_of(&self, point: PointRef) -> u64 {
         let Some((_, points, _)) = self.lanes.iter().find(|(lane, ..)| *lane == point.lane) else {
@@ -78,22 +78,22 @@ impl<'a> Listed<'a> {
         self.lanes.iter().map(of).sum()
     }
 
-    /// So many events from one on, counted from 0.
+    /// `count` events from index `from` on.
     ///
     /// Cost: a search for the time, and a step for each event and lane.
     #[must_use]
     pub fn rows(&self, from: u64, count: usize) -> Vec<PointRef> {
-        // The last time before which there are not more than `from`.
+        // The latest time with at most `from` events before it.
         let (mut low, mut high) = (0i64, i64::try_from(self.end).unwrap_or(i64::MAX));
         high = high.saturating_add(1);
         while low < high {
-            // Rounded up, and without a sum that may be larger than all times.
+            // Rounded up, and without a sum that may overflow.
             let middle = high - (high - low) / 2;
             if self.before(middle) <= from { low = middle } else { high = middle - 1 }
         }
         let mut skip = from - self.before(low).min(from);
         let mut at: Vec<usize> = self.lanes.iter().map(|lane| Self::rank(lane, low)).collect();
-        // Of that time the events of one lane come before those of the next.
+        // At that time, the events of one lane come before those of the next.
         for (lane, at) in self.lanes.iter().zip(&mut at) {
             let of_time = Self::rank_through(lane, low).saturating_sub(*at) as u64;
             let passed = skip.min(of_time);

@@ -9,16 +9,16 @@ use crate::column::Column;
 use crate::grid::Grid;
 use crate::pixels::Scale;
 
-/// By which end messages are in order.
+/// Order of messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// As they left: all are known.
+    /// By send: all are known.
     Sent,
-    /// As they arrived: as they become known.
+    /// By receive: as they become known.
     Received,
 }
 
-/// Messages in the order in which they left, or arrived.
+/// Messages in the order of their sends or receives.
 #[derive(Clone)]
 pub struct Messages {
     pub(crate) sent: Column<u64>,
@@ -27,51 +27,51 @@ pub struct Messages {
     pub(crate) to: [Column<u32>; 2],
     pub(crate) channels: Column<u32>,
     pub(crate) grid: Grid,
-    /// The longest way of any, so that those are found that left before a picture begins.
+    /// Longest latency of any, to find those that were sent before a picture begins.
     pub(crate) longest: u64,
     pub(crate) order: Order,
-    /// Points of each lane that are not here any more.
+    /// Number of evicted points of each lane.
     pub(crate) points_forgotten: Option<Arc<[u64]>>,
 }
 
-/// Messages that are drawn as one.
+/// Messages that are drawn as one arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bundle {
-    /// Lane it left.
+    /// Lane of the sender.
     pub from_lane: u32,
-    /// Lane it came to.
+    /// Lane of the receiver.
     pub to_lane: u32,
-    /// When the first left.
+    /// Time of the first send.
     pub sent: u64,
-    /// When that one arrived.
+    /// Time of its receive.
     pub received: u64,
-    /// How many.
+    /// Number of messages.
     pub count: u32,
-    /// The channel of the first.
+    /// Channel of the first message.
     pub channel: u32,
 }
 
-/// Where messages that may be one leave and arrive: lanes, and pixels if they are in the picture.
+/// Ends of messages that can be combined: lanes, and pixels if they are in the picture.
 type Place = (u32, u32, Option<u32>, Option<u32>, bool);
 
 impl Messages {
-    /// Messages looked at for one picture; where there are more, every so many-th stands for those
-    /// behind it.
+    /// Largest number of messages examined for a picture; if there are more, they are sampled at equal
+    /// distances.
     const LOOKED: usize = 1 << 18;
 
-    /// How many.
+    /// Number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sent.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Channel of one.
+    /// Channel of a message.
     #[must_use]
     pub fn channel(&self, index: usize) -> u32 {
         self.channels.get(index)
@@ -89,9 +89,9 @@ impl Messages {
         })
     }
 
-    /// Messages for a picture, between lanes that their events are drawn on, in at most so many
-    /// bundles: those that leave in one pixel and arrive in one. Where these are more, pixels are
-    /// taken twice as wide, and again.
+    /// Messages for a picture, between the lanes on which their events are drawn, in a bounded number of
+    /// bundles: messages that are sent in one pixel and received in one. If there are more bundles, the
+    /// width of pixels is doubled repeatedly.
     #[must_use]
     pub fn draw(
         &self,

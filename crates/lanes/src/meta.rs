@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lists of a session: what its numbers stand for.
+//! The lists of a session, to which numbers refer.
 
 use serde::{Deserialize, Serialize};
 
-/// Of a quality as a number: `exact`, `lower_bound`, `unknown`.
+/// Name of a quality by number: `exact`, `lower_bound`, `unknown`.
 #[must_use]
 pub fn quality_name(quality: u8) -> &'static str {
     ["exact", "lower_bound"].get(quality as usize).copied().unwrap_or("unknown")
@@ -12,14 +12,14 @@ pub fn quality_name(quality: u8) -> &'static str {
 /// All lists. Times are nanoseconds since the origin.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The begin of the session on the time line of the trace.
+    /// Begin of the session on the timeline of the trace.
     pub origin: i64,
-    /// What was before is not here any more; 0 but in sessions that grow.
+    /// Begin of the kept time range; 0 except in growing sessions.
     #[serde(default)]
     pub begin: u64,
-    /// Its end.
+    /// End of the session.
     pub end: u64,
-    /// What was opened.
+    /// The opened recordings.
     pub recordings: Vec<Recorded>,
     /// Lanes.
     pub lanes: Vec<Lane>,
@@ -27,75 +27,75 @@ pub struct Meta {
     pub rows: Vec<Row>,
     /// Classes of events.
     pub classes: Vec<Class>,
-    /// Processes; the first is that of events of which nobody knows any.
+    /// Processes; the first one is for events of an unknown process.
     pub applications: Vec<Application>,
-    /// Threads; the first likewise.
+    /// Threads; the first one is for events of an unknown thread.
     pub threads: Vec<Thread>,
     /// Names of spans and states.
     pub names: Vec<String>,
-    /// Kinds of spans; their names are the first ones.
+    /// Kinds of spans; they have the first names.
     pub span_kinds: Vec<SpanKind>,
     /// Channels.
     pub channels: Vec<Channel>,
-    /// Counters, one for each thing that has one.
+    /// Counters, one for each owner.
     pub counters: Vec<Counter>,
     /// Losses.
     pub losses: Vec<Lost>,
     /// Damage.
     pub damage: Vec<Missing>,
-    /// Where switches contradict each other: the first of them.
+    /// Contradictions between switches: the first of them.
     #[serde(default)]
     pub contradictions: Vec<Contradictory>,
-    /// Number of all of them.
+    /// Number of all contradictions.
     #[serde(default)]
     pub contradiction_count: u64,
-    /// Classes of which the recorder left out some events, in order.
+    /// Classes of which the recorder dropped some events, in order.
     #[serde(default)]
     pub filtered: Vec<String>,
-    /// Ends of spans that never began.
+    /// Number of span ends without a begin.
     pub orphans: u64,
-    /// Threads and processors whose instructions were recorded.
+    /// Threads and CPUs whose instructions were recorded.
     #[serde(default)]
     pub flows: Vec<FlowLane>,
 }
 
-/// Where the instructions of a thread or processor stand.
+/// Lanes and counters for the instructions of a thread or CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowLane {
-    /// The lane of its calls.
+    /// Lane of its calls.
     pub lane: u32,
-    /// The counter of its instructions along time.
+    /// Counter of its instructions over time.
     pub counter: u32,
 }
 
 /// A recording that was opened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// As it was given.
+    /// Path as given.
     pub path: String,
     /// Its format.
     pub format: String,
-    /// Its events.
+    /// Number of events.
     pub events: u64,
-    /// How far that number is to be trusted.
+    /// Quality of that number.
     pub quality: String,
-    /// Ticks per second of its clock, where all its streams have one.
+    /// Ticks per second of its clock, if all its streams have the same.
     #[serde(default)]
     pub ticks_hz: Option<u64>,
 }
 
-/// What a lane is of.
+/// Kind of object that a lane is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LaneKind {
-    /// A processor.
+    /// A CPU.
     Cpu,
-    /// A process: its threads are below.
+    /// A process: the lanes of its threads are below.
     Process,
     /// A thread.
     #[default]
     Thread,
-    /// Whatever a stream stands for.
+    /// The source that a stream represents.
     Component,
     /// A counter.
     Counter,
@@ -106,36 +106,36 @@ pub enum LaneKind {
 /// A lane.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// What it is of.
+    /// Kind of object.
     pub kind: LaneKind,
     /// Its name.
     pub name: String,
-    /// The lane it is below.
+    /// The lane above it in the hierarchy.
     pub parent: Option<u32>,
-    /// Its processor.
+    /// Its CPU.
     pub cpu: Option<u32>,
     /// Its process.
     pub pid: Option<u32>,
     /// Its thread.
     pub tid: Option<u32>,
-    /// Its events.
+    /// Number of events.
     pub events: u64,
-    /// Where events of it were lost: disjoint stretches that ascend, both ends included.
+    /// Intervals in which events were lost: disjoint, ascending, inclusive.
     pub lost: Vec<(u64, u64)>,
-    /// Where they cannot be read.
+    /// Intervals in which events are damaged.
     pub damaged: Vec<(u64, u64)>,
 }
 
-/// What a row shows.
+/// Contents of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowKind {
-    /// Who ran: names are applications.
+    /// CPU occupancy: names are processes.
     Running,
-    /// Whose events come from there, from the first to the last before somebody else's: it need not have
-    /// run all the time in between. Names are applications.
+    /// Process of the events of a CPU, from its first to its last event before those of another: it need
+    /// not have run all the time in between. Names are processes.
     Seen,
-    /// What a thread did: running, waiting for a processor, sleeping. Names are states.
+    /// States of a thread: running, waiting for a CPU, sleeping. Names are states.
     #[serde(rename = "thread_states")]
     ThreadStates,
     /// Spans.
@@ -143,32 +143,32 @@ pub enum RowKind {
     Spans,
     /// States of a machine.
     States,
-    /// Samples of a call stack: one of no length each. Names are of events.
+    /// Call stack samples: intervals of length 0. Names are events.
     Samples,
-    /// Functions that samples found on a stack, one below the other. Where two samples that follow each other
-    /// found the same one it is one interval, and how long it was there is not known any better.
+    /// Functions on the stacks of samples, one below the other. If two consecutive samples have the same
+    /// function, it is one interval; the actual time of the call is not known more precisely.
     Stacks,
-    /// Wake-ups of a thread, from the wake-up to when it came to a processor: threads are those that woke it,
-    /// and names are numbers of [`WakerKind`]. Not drawn as a row.
+    /// Wakeups of a thread, from the wakeup until it came to a CPU: threads are the wakers, and names are
+    /// numbers of [`WakerKind`]. Not drawn as a row.
     Wakes,
 }
 
-/// What woke a thread.
+/// Kind of waker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakerKind {
     /// A thread.
     Thread,
-    /// An interrupt, or an idle processor.
+    /// An interrupt, or an idle CPU.
     Interrupt,
-    /// The trace does not say.
+    /// The trace does not contain it.
     Unknown,
 }
 
 impl WakerKind {
-    /// All of them, by number.
+    /// All kinds, by number.
     pub const ALL: [Self; 3] = [Self::Thread, Self::Interrupt, Self::Unknown];
 
-    /// The word for it, as in the table `thread_states`.
+    /// Name of the kind, as in the table `thread_states`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -180,7 +180,7 @@ impl WakerKind {
 }
 
 impl RowKind {
-    /// Whether its names are applications: of who ran, or was seen.
+    /// Whether its names are processes: CPU occupancy, or processes of events.
     #[must_use]
     pub fn is_of_applications(self) -> bool {
         matches!(self, Self::Running | Self::Seen)
@@ -198,15 +198,15 @@ impl RowKind {
 pub struct Row {
     /// Its lane.
     pub lane: u32,
-    /// What it shows.
+    /// Contents.
     pub kind: RowKind,
-    /// Its machine, or how it is known.
+    /// Name of its machine, or the source of its contents.
     pub name: Option<String>,
-    /// How deep spans are nested.
+    /// Nesting depth of spans.
     pub depth: u32,
-    /// Names that take the most time.
+    /// Names with the most time.
     pub main: Vec<u32>,
-    /// Of the deepest row that there may be: intervals that had room on none, and are not here.
+    /// For the deepest possible row: number of intervals that had room on none, and are left out.
     #[serde(default)]
     pub left_out: u64,
 }
@@ -216,15 +216,15 @@ pub struct Row {
 pub struct Class {
     /// Its full name.
     pub name: String,
-    /// Its events.
+    /// Number of events.
     pub count: u64,
-    /// When the first happened.
+    /// Time of the first event.
     pub first: Option<u64>,
-    /// When the last did.
+    /// Time of the last event.
     pub last: Option<u64>,
-    /// Whether it sends messages.
+    /// Whether its events send messages.
     pub sends: bool,
-    /// Whether it receives them.
+    /// Whether its events receive messages.
     pub receives: bool,
 }
 
@@ -233,24 +233,24 @@ pub struct Class {
 pub struct Application {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Process id.
     pub pid: Option<u32>,
-    /// Its events.
+    /// Number of events.
     pub events: u64,
 }
 
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
-    /// Its process.
+    /// Process id.
     pub pid: Option<u32>,
-    /// Its number.
+    /// Thread id.
     pub tid: Option<u32>,
     /// Its name.
     pub name: String,
-    /// Its application.
+    /// Its process.
     pub application: u32,
-    /// Its lane, where it has one.
+    /// Its lane, if it has one.
     pub lane: Option<u32>,
 }
 
@@ -259,29 +259,29 @@ pub struct Thread {
 pub struct SpanKind {
     /// Its name.
     pub name: String,
-    /// How many.
+    /// Number of spans.
     pub count: u64,
-    /// The fields that tell one from another.
+    /// Fields that form the key.
     pub keys: Vec<String>,
-    /// What its schema promises.
+    /// Budgets in the schema.
     pub budgets: Vec<Budget>,
 }
 
-/// A promise about how long spans of a kind take.
+/// A budget for the duration of spans of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// As the schema says it, without the name of the span: `p99 < 5 ms`.
+    /// Text in the schema, without the name of the span: `p99 < 5 ms`.
     pub text: String,
-    /// Which number of their durations, in the schema's word: `p99`.
+    /// The limited statistic, as named in the schema: `p99`.
     pub number: String,
-    /// In nanoseconds; none where it is in cycles of a clock that nobody knows.
+    /// Limit in nanoseconds; `None` if it is in cycles of an unknown clock.
     pub limit_ns: Option<f64>,
-    /// Whether the limit itself keeps it.
+    /// Whether a value equal to the limit is allowed.
     pub is_inclusive: bool,
 }
 
 impl Budget {
-    /// Whether so many nanoseconds keep it, where that can be told.
+    /// Whether a value in nanoseconds keeps the budget, if that can be decided.
     #[must_use]
     pub fn is_kept_by(&self, nanos: f64) -> Option<bool> {
         self.limit_ns.map(|limit| if self.is_inclusive { nanos <= limit } else { nanos < limit })
@@ -293,7 +293,7 @@ impl Budget {
 pub struct Channel {
     /// Its name.
     pub name: String,
-    /// Messages with both ends.
+    /// Number of messages with both ends.
     pub count: u64,
 }
 
@@ -309,46 +309,46 @@ pub struct Counter {
 /// Events that were not recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Of which lane.
+    /// Their lane.
     pub lane: Option<u32>,
-    /// From when.
+    /// Begin of the interval.
     pub begin: u64,
-    /// Until when.
+    /// End of the interval.
     pub end: u64,
-    /// How many.
+    /// Number of events.
     pub count: Option<u64>,
-    /// Why.
+    /// Cause.
     pub cause: String,
 }
 
-/// An interval of a processor in which its switches contradict others.
+/// An interval of a CPU in which its switches contradict others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Contradictory {
-    /// Lane of the processor.
+    /// Lane of the CPU.
     pub lane: Option<u32>,
-    /// Since when.
+    /// Begin.
     pub begin: u64,
-    /// Until when.
+    /// End.
     pub end: u64,
-    /// What contradicts what.
+    /// Description of the contradiction.
     pub reason: String,
 }
 
 /// Bytes that cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Missing {
-    /// Of which lane.
+    /// Their lane.
     pub lane: Option<u32>,
-    /// In which file.
+    /// The file.
     pub file: String,
     /// First byte.
     pub begin_bytes: u64,
-    /// The one behind the last.
+    /// The byte after the last.
     pub end_bytes: u64,
-    /// What is wrong.
+    /// Reason.
     pub reason: String,
-    /// From when.
+    /// Begin of the interval.
     pub begin: Option<u64>,
-    /// Until when.
+    /// End of the interval.
     pub end: Option<u64>,
 }

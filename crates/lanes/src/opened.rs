@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An index, opened.
+//! Reader of an index.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use crate::pixels::{BLOCK, MAIN};
 use crate::writing::{At, Directory, MAGIC, TRAILER, checksum};
 use crate::{Intervals, Levels, Messages, Points};
 
-/// Why bytes are no index that can be used.
+/// Reason why bytes cannot be used as an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexError {
-    /// They are none of this version.
+    /// They are not an index of this version.
     Foreign,
-    /// They contradict themselves.
+    /// They are inconsistent.
     Broken(&'static str),
-    /// It is of another trace, or of what the trace was.
+    /// The index belongs to another trace, or to an earlier version of it.
     Stale,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for IndexError {
 
 impl std::error::Error for IndexError {}
 
-/// What stands on which lane.
+/// A timeline index.
 pub struct Lanes {
     pub(crate) meta: Meta,
     pub(crate) points: Vec<Option<Points>>,
@@ -45,7 +45,7 @@ pub struct Lanes {
     pub(crate) messages: Messages,
 }
 
-/// Reads the columns of one thing in turn.
+/// Reads the columns of one object in sequence.
 struct Columns<'a> {
     all: &'a Shared,
     at: &'a At,
@@ -73,10 +73,10 @@ impl Columns<'_> {
 }
 
 impl Lanes {
-    /// Opens an index of a trace that is told by `identity`.
+    /// Opens an index of a trace with this `identity`.
     ///
     /// # Errors
-    /// If it is none, or of another.
+    /// If it is not an index, or belongs to another trace.
     pub fn open(all: Shared, identity: &str) -> Result<Self, IndexError> {
         let broken = IndexError::Broken;
         let bytes: &[u8] = (*all).as_ref();
@@ -110,8 +110,8 @@ impl Lanes {
         Ok(Self { meta, points, rows, levels, messages })
     }
 
-    /// Which bytes of an index pictures are made from, those of many pictures first: whoever has it in
-    /// a file may want them in memory before somebody asks.
+    /// Byte ranges from which pictures are made, most frequently used first: callers with a mapped file
+    /// may want to load them in advance.
     #[must_use]
     pub fn drawn(&self) -> Vec<Range<usize>> {
         let points = || self.points.iter().flatten();
@@ -134,13 +134,13 @@ impl Lanes {
         &self.meta
     }
 
-    /// How many lanes.
+    /// Number of lanes.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.meta.lanes.len() as u32
     }
 
-    /// The events of a lane, where it has any.
+    /// The events of a lane, if it has any.
     #[must_use]
     pub fn points(&self, lane: u32) -> Option<&Points> {
         self.points.get(lane as usize)?.as_ref()
@@ -152,13 +152,13 @@ impl Lanes {
         self.points.iter().flatten().map(|points| points.len() as u64).sum()
     }
 
-    /// A row of intervals, as [`Meta::rows`] has it.
+    /// A row of intervals, as in [`Meta::rows`].
     #[must_use]
     pub fn row(&self, row: usize) -> Option<(&Row, &Intervals)> {
         self.meta.rows.get(row).zip(self.rows.get(row))
     }
 
-    /// The values of a counter, as [`Meta::counters`] has it.
+    /// The samples of a counter, as in [`Meta::counters`].
     #[must_use]
     pub fn levels(&self, counter: u32) -> Option<&Levels> {
         self.levels.get(counter as usize)

@@ -1,59 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a pixel is, and what it shows; all in whole nanoseconds.
+//! Definition of pixels and their contents; all in whole nanoseconds.
 //!
 //! Of a picture from `t0` to `t1` (not included) in `px` pixels, pixel `p` is the time from
 //! `t0 + ⌊p·(t1 − t0)/px⌋` to `t0 + ⌊(p+1)·(t1 − t0)/px⌋`, the latter not included; at least one
 //! nanosecond, so that where a nanosecond is wider than a pixel, all its pixels show what happened in it.
 //!
-//! * A **point** touches the pixel that its time lies in.
+//! * A **point** touches the pixel that contains its time.
 //! * An **interval** from `b` to `e` touches the pixels of the times from `b` to `e`, `e` not
 //!   included; one of no length is like a point.
 //!
-//! A pixel shows of the things that touch it
+//! A pixel shows, of the items that touch it
 //!
 //! * `count`: `round(16·log2(1 + number))`, 255 at most;
-//! * `cover`: how much of it intervals cover, rounded down to 255ths, and 1 at least where anything
-//!   touches it; 1 where only points do;
-//! * `colour`: 0 where nothing touches it. Else 1 + the class of the first point; of intervals, 1 +
-//!   the name that covers most, the smaller one of two that cover as much. If more than
-//!   [`EACH`] intervals touch it, only the row's [`MAIN`] names that take the most time as a whole
-//!   are weighed (of equal ones the smaller; of a row that grows, those of when it was looked at
-//!   last, with half as many intervals at least); if none of them covers anything, it is the name of
-//!   the first interval.
+//! * `cover`: the part of it that intervals cover, rounded down to 255ths, and at least 1 if anything
+//!   touches it; 1 if only points do;
+//! * `colour`: 0 if nothing touches it. Otherwise 1 + the class of the first point; for intervals, 1 +
+//!   the name that covers most, the smaller one of two that cover the same. If more than [`EACH`]
+//!   intervals touch it, only the [`MAIN`] names with the most time on the whole row are weighed (of
+//!   equal ones the smaller; for a growing row, the names at the time of the last evaluation, with at
+//!   least half as many intervals); if none of them covers anything, it is the name of the first
+//!   interval.
 //! * `flags`: [`SEVERAL`], [`UNENDED`]; [`LOST`] and [`DAMAGED`] where events are missing.
 
-/// More than one thing.
+/// More than one item.
 pub const SEVERAL: u8 = 1;
 /// Events were lost here.
 pub const LOST: u8 = 2;
-/// Bytes cannot be read here.
+/// Bytes are unreadable here.
 pub const DAMAGED: u8 = 4;
-/// Something here has not ended.
+/// An item here is unfinished.
 pub const UNENDED: u8 = 8;
 
-/// Intervals of a pixel that are each looked at: two blocks, and their ends.
+/// Number of intervals of a pixel that are examined individually: two blocks, and their ends.
 pub const EACH: usize = 2 * BLOCK + 2;
-/// Names of a row of which sums are kept.
+/// Number of names of a row with sums.
 pub const MAIN: usize = 15;
 /// Intervals between two sums.
 pub const BLOCK: usize = 64;
 
-/// Which time is in which pixel.
+/// Maps times to pixels.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     /// First nanosecond.
     pub t0: i64,
-    /// The one behind the last.
+    /// The nanosecond after the last.
     pub t1: i64,
-    /// Pixels.
+    /// Number of pixels.
     pub px: u32,
 }
 
 impl Scale {
-    /// The same with `t1` behind `t0`, and both far from the ends of numbers.
+    /// A scale with `t1` after `t0`, and both far from overflow.
     #[must_use]
     pub fn new(t0: i64, t1: i64, px: u32) -> Self {
-        // Twice that, and one more, is a number still.
+        // Twice that, plus one, does not overflow.
         const FAR: i64 = 1 << 61;
         let t0 = t0.clamp(-FAR, FAR);
         Self { t0, t1: t1.clamp(t0 + 1, FAR + 1), px: px.max(1) }
@@ -63,25 +63,24 @@ impl Scale {
         // Below 2^63, see above.
         let width = self.t1.abs_diff(self.t0);
         let px = u64::from(self.px);
-        // Days by pixels fit into 64 bits, whose division takes a tenth of the time.
+        // For days times pixels 64 bits suffice, whose division takes a tenth of the time.
         let passed = match u64::from(pixel).checked_mul(width) {
             Some(product) => product / px,
             None => (u128::from(pixel) * u128::from(width) / u128::from(px)) as u64,
         };
-        // Not more than the width, which lies between two i64.
+        // At most the width, which is between two i64.
         self.t0 + passed as i64
     }
 
-    /// When a pixel begins and ends.
+    /// Begin and end of a pixel.
     #[must_use]
     pub fn pixel(&self, pixel: u32) -> (i64, i64) {
         let begin = self.edge(pixel);
         (begin, self.edge(pixel + 1).max(begin + 1))
     }
 
-    /// When pixels begin and end, one behind the other, and how many of these are from the begin of one
-    /// to that of the next: 1 where pixels are a nanosecond wide, so that one begins when another
-    /// ends, else 2.
+    /// Consecutive begins and ends of pixels, and the distance from the begin of one to that of the next:
+    /// 1 if pixels are one nanosecond wide, so that one begins where another ends, otherwise 2.
     pub(crate) fn edges(&self) -> (Vec<i64>, usize) {
         if self.t1.abs_diff(self.t0) >= u64::from(self.px) {
             return ((0..=self.px).map(|pixel| self.edge(pixel)).collect(), 1);
@@ -105,10 +104,10 @@ impl Scale {
     }
 }
 
-/// Pixels of rows, one behind the other.
+/// Pixels of rows, concatenated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pixels {
-    /// 1 + class or name, 0 nothing.
+    /// 1 + class or name; 0 for nothing.
     pub colour: Vec<u16>,
     /// 255ths.
     pub cover: Vec<u8>,
@@ -119,7 +118,7 @@ pub struct Pixels {
 }
 
 impl Pixels {
-    /// A pixel that nothing touches.
+    /// Adds an empty pixel.
     pub fn nothing(&mut self) {
         self.colour.push(0);
         self.cover.push(0);
@@ -127,9 +126,9 @@ impl Pixels {
         self.flags.push(0);
     }
 
-    /// One that some things touch.
+    /// Adds a pixel that some items touch.
     pub fn push(&mut self, name: u32, cover: u8, count: usize, is_unended: bool) {
-        // Names beyond the last that a pixel can tell look alike.
+        // Names beyond the largest possible colour look alike.
         self.colour.push(name.saturating_add(1).min(u32::from(u16::MAX)) as u16);
         self.cover.push(cover.max(1));
         self.count.push(logarithm(count));
@@ -137,15 +136,15 @@ impl Pixels {
         self.flags.push(several | if is_unended { UNENDED } else { 0 });
     }
 
-    /// Adds rows as if all that is in them were in one: as many things, the colour of the row that
-    /// covers most of a pixel (of several the first), and as much cover as that.
+    /// Adds rows as if all their items were in one: the sum of the counts, the colour of the row that
+    /// covers most of a pixel (of several the first), and the cover of that.
     pub fn push_packed(&mut self, rows: impl Iterator<Item = Self>, scale: &Scale) {
         let mut all = Self::default();
         (0..scale.px).for_each(|_| all.nothing());
         let mut counts = vec![0f64; scale.px as usize];
         for row in rows {
             for (pixel, count) in counts.iter_mut().enumerate().filter(|(p, _)| row.count[*p] > 0) {
-                // What `logarithm` made of it.
+                // Inverse of `logarithm`.
                 *count += (f64::from(row.count[pixel]) / 16.0).exp2() - 1.0;
                 all.flags[pixel] |= row.flags[pixel];
                 if row.cover[pixel] > all.cover[pixel] {
@@ -164,8 +163,7 @@ impl Pixels {
         self.flags.extend(all.flags);
     }
 
-    /// Marks those pixels, of the last so many, that stretches of time touch: disjoint ones, both
-    /// ends included, that ascend.
+    /// Marks those of the last pixels that overlap time ranges: disjoint, inclusive, ascending.
     pub fn mark(&mut self, scale: &Scale, stretches: &[(u64, u64)], flag: u8) {
         if stretches.is_empty() {
             return;
@@ -192,7 +190,7 @@ pub fn logarithm(count: usize) -> u8 {
     sixteenths.min(255.0) as u8
 }
 
-/// Of a width, 255ths rounded down.
+/// Fraction of a width in 255ths, rounded down.
 pub(crate) fn share(covered: u64, width: u64) -> u8 {
     (u128::from(covered) * 255 / u128::from(width.max(1))).min(255) as u8
 }

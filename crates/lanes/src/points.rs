@@ -6,37 +6,37 @@ use crate::column::Column;
 use crate::grid::Grid;
 use crate::pixels::{Pixels, Scale};
 
-/// Events in the order of time.
+/// Events in time order.
 #[derive(Clone)]
 pub struct Points {
     pub(crate) times: Column<u64>,
     pub(crate) classes: Column<u16>,
     pub(crate) threads: Column<u32>,
     pub(crate) grid: Grid,
-    /// Those of a lane that grows that are not here any more.
+    /// Number of evicted events of a growing lane.
     pub(crate) forgotten: u64,
 }
 
 impl Points {
-    /// How many.
+    /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// How many came before the first of them, and were forgotten.
+    /// Number of evicted events before the first.
     #[must_use]
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Whether there are none.
+    /// Whether there are no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// When one happened, since the origin.
+    /// Time of an event, since the origin.
     #[must_use]
     pub fn time(&self, index: usize) -> u64 {
         self.times.get(index)
@@ -54,18 +54,18 @@ impl Points {
         self.threads.get(index)
     }
 
-    /// How many happened before a time.
+    /// Number of events before a time.
     #[must_use]
     pub fn before(&self, time: i64) -> usize {
         self.grid.before(&self.times, time)
     }
 
-    /// Class and thread of those from one to another.
+    /// Classes and threads of a range of events.
     pub fn kinds(&self, from: usize, to: usize) -> impl Iterator<Item = (u16, u32)> + '_ {
         self.classes.range(from, to).zip(self.threads.range(from, to))
     }
 
-    /// How many of all, or of those whose bit is set, are in each pixel.
+    /// Number of events in each pixel; of all, or of those whose bit is set.
     #[must_use]
     pub fn counts(&self, chosen: Option<&RankedBits>, scale: &Scale) -> Vec<usize> {
         let before = self.grid.pixels(&self.times, scale);
@@ -76,8 +76,8 @@ impl Points {
         (0..scale.px).map(of).collect()
     }
 
-    /// Draws all, or those whose bit is set, as [`crate::pixels`] says: how many at most touch a
-    /// pixel.
+    /// Draws all events, or those whose bit is set, as specified in [`crate::pixels`]; returns the
+    /// largest number that touch a pixel.
     pub fn draw(&self, chosen: Option<&RankedBits>, scale: &Scale, out: &mut Pixels) -> usize {
         let before = self.grid.pixels(&self.times, scale);
         let of = |pixel: u32| {
@@ -88,7 +88,7 @@ impl Points {
         };
         let pixels: Vec<(usize, usize)> = (0..scale.px).map(of).collect();
         let classes = self.classes.reading();
-        // First all classes, so that no look at memory waits for another.
+        // First all classes, so that memory accesses overlap.
         let colours: Vec<u16> = pixels.iter().map(|(_, first)| classes.get(*first)).collect();
         for ((count, _), class) in pixels.iter().zip(colours) {
             match count {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which row of many is the first that is free.
+//! Finds the first free row of many.
 
-/// Of each row from when on it is free: [`Slots::first`] finds the first, however many there are.
+/// Time from which each row is free: [`Slots::first`] finds the first free row, however many there are.
 ///
-/// A tree of least numbers: node `n` has that of `2n` and `2n + 1`, rows are its leaves.
+/// A tree of minima: node `n` has the minimum of `2n` and `2n + 1`, rows are its leaves.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     least: Vec<T>,
-    /// Leaves, a power of two.
+    /// Number of leaves, a power of two.
     room: usize,
     count: usize,
     never: T,
 }
 
 impl<T: Copy + Ord> Slots<T> {
-    /// None yet. `never` is the time at which nothing is free.
+    /// Without rows. `never` is the time at which nothing is free.
     pub fn new(never: T) -> Self {
         Self { least: vec![never; 2], room: 1, count: 0, never }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// One more.
+    /// Adds a row.
     pub fn push(&mut self, free: T) {
         if self.count == self.room {
             let rows = self.least.split_off(self.room);
@@ -39,9 +39,9 @@ impl<T: Copy + Ord> Slots<T> {
         self.set(self.count - 1, free);
     }
 
-    /// A row is free from then on.
+    /// Sets the time from which a row is free.
     ///
-    /// Cost: a step for each doubling of rows.
+    /// Cost: logarithmic in the number of rows.
     pub fn set(&mut self, row: usize, free: T) {
         let mut node = self.room + row;
         self.least[node] = free;
@@ -53,7 +53,7 @@ impl<T: Copy + Ord> Slots<T> {
 
     /// The first row that is free at a time.
     ///
-    /// Cost: as of [`Slots::set`].
+    /// Cost: like [`Slots::set`].
     pub fn first(&self, time: T) -> Option<usize> {
         if self.least[1] > time || time >= self.never {
             return None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was told so far, where it does not fill the memory.
+//! Storage for collected items that do not fit into memory.
 
 use std::io;
 
@@ -7,18 +7,18 @@ use crate::building::{Interval, PointRef, RawMessage, RawPoint, numbers};
 use crate::column::Number;
 use crate::{NONE, UNFINISHED};
 
-/// A place for bytes until they are wanted again: a file, or memory.
+/// Temporary storage for bytes: a file, or memory.
 pub trait Spool {
-    /// Adds some; tells where.
+    /// Appends bytes; returns their position.
     ///
     /// # Errors
-    /// There is no room.
+    /// If there is no room.
     fn append(&mut self, bytes: &[u8]) -> io::Result<u64>;
 
-    /// Reads what was added.
+    /// Reads appended bytes.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// If they are no longer available.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
@@ -37,12 +37,12 @@ impl Spool for Vec<u8> {
     }
 }
 
-/// Something that can lie in a spool.
+/// An item of fixed size in a spool.
 pub(crate) trait Packed: Sized {
-    /// Its bytes.
+    /// Size in bytes.
     const BYTES: usize;
     fn pack(&self, out: &mut Vec<u8>);
-    /// From as many bytes.
+    /// From its bytes.
     fn unpack(bytes: &[u8]) -> Self;
 }
 
@@ -130,14 +130,14 @@ impl Packed for Interval {
     }
 }
 
-/// Bytes of a piece in memory: a trace may have thousands of lists.
+/// Bytes of a chunk in memory: a trace may have thousands of lists.
 const PIECE_BYTES: usize = 1 << 15;
 
-/// A list of which only the last piece is in memory.
+/// A list of which only the last chunk is in memory.
 #[derive(Debug)]
 pub(crate) struct Pieces<T> {
     open: Vec<T>,
-    /// Where each piece is, and how many it has.
+    /// Position and length of each chunk.
     spooled: Vec<(u64, usize)>,
     count: usize,
 }
@@ -166,7 +166,7 @@ impl<T: Packed> Pieces<T> {
         self.count
     }
 
-    /// All of them, in memory.
+    /// All items, in memory.
     pub(crate) fn all(self, spool: &dyn Spool) -> io::Result<Vec<T>> {
         let mut all = Vec::with_capacity(self.count);
         let mut bytes = Vec::new();

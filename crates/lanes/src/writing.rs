@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bytes of an index: columns, then a directory in JSON, then where that is.
+//! Writer of an index: columns, then a directory in JSON, then its position.
 
 use std::io::{self, Write};
 
@@ -13,12 +13,12 @@ use crate::levels::reaches;
 use crate::meta::Meta;
 use crate::pixels::BLOCK;
 
-/// Begins the last [`TRAILER`] bytes; the digit is the version.
+/// Start of the last [`TRAILER`] bytes; the digit is the version.
 pub(crate) const MAGIC: &[u8; 8] = b"LATVIEW5";
 /// Magic, offset, length and checksum of the directory.
 pub(crate) const TRAILER: usize = 32;
 
-/// Where columns are: byte of the first number of each.
+/// Positions of columns: first byte of each.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct At {
     pub count: u64,
@@ -28,7 +28,7 @@ pub(crate) struct At {
     pub columns: Vec<u64>,
 }
 
-/// What stands where in the file.
+/// Positions of everything in the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Directory {
     pub identity: String,
@@ -93,7 +93,7 @@ impl Out<'_> {
     }
 }
 
-/// An index that is being written: points of all lanes, then rows, levels, messages.
+/// An index being written: points of all lanes, then rows, counters, messages.
 pub(crate) struct Writing<'a> {
     out: Out<'a>,
     directory: Directory,
@@ -116,7 +116,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// The next row: its main names.
+    /// The next row; returns its main names.
     pub(crate) fn intervals(&mut self, row: &[Placed]) -> io::Result<Vec<u32>> {
         let out = &mut self.out;
         let mut at = out.times(row.iter().map(|placed| placed.begin), row.len())?;
@@ -141,7 +141,7 @@ impl<'a> Writing<'a> {
         Ok(main)
     }
 
-    /// The values of the next counter.
+    /// The samples of the next counter.
     pub(crate) fn levels(&mut self, levels: &[(i64, f64)]) -> io::Result<()> {
         let out = &mut self.out;
         let mut at = out.times(levels.iter().map(|(time, _)| *time), levels.len())?;
@@ -174,7 +174,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// The directory, and where it is.
+    /// The directory, and its position.
     pub(crate) fn finish(mut self, meta: Meta) -> io::Result<()> {
         self.directory.meta = meta;
         let json = serde_json::to_vec(&self.directory)?;
@@ -187,7 +187,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// FNV-1a: tells a file that was cut or mixed up, nothing more.
+/// FNV-1a: detects a truncated or mixed-up file, nothing more.
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An index that grows: at every step it shows what a look at each event gives that was told so
-//! far and is not forgotten; a filter that goes on is one that is made anew; and what somebody has
-//! of it stays what it was.
+//! A growing index: at every step it shows the same as examining each event that was added and not
+//! evicted; an extended filter equals a new one; and snapshots do not change.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::pixels::{
     ORIGIN, Told, keeps, levels_are_right, points_are_right, rows_are_right, scales, traces, wanted,
 };
 
-/// One thing that is told.
+/// An item to be added.
 #[derive(Debug, Clone, Copy)]
 enum Said {
     Point(usize, (i64, u16, u32)),
@@ -25,7 +24,7 @@ enum Said {
     Ends(usize),
 }
 
-/// What is told of a trace, in the order of time.
+/// Items of a trace, in time order.
 fn said(told: &Told) -> Vec<(i64, Said)> {
     let mut all: Vec<(i64, Said)> = Vec::new();
     for (lane, points) in told.points.iter().enumerate() {
@@ -39,7 +38,7 @@ fn said(told: &Told) -> Vec<(i64, Said)> {
             let _ = interval;
         }
     }
-    // Stable: an interval begins behind its event, and ends behind its begin.
+    // Stable: an interval begins after its event, and ends after its begin.
     all.sort_by_key(|(time, _)| *time);
     all
 }
@@ -52,7 +51,7 @@ fn ends(told: &Told, index: usize) -> Option<(i64, Option<i64>)> {
     Some((begin, (length % 7 != 3).then_some(begin + length as i64)))
 }
 
-/// A trace while it is told.
+/// A trace being added.
 struct Telling<'a> {
     told: &'a Told,
     growing: Growing,
@@ -93,7 +92,7 @@ impl<'a> Telling<'a> {
             }
             Said::Begins(index) => {
                 let interval = Interval { end: None, ..self.interval(index) };
-                // Every third is told of only when it has ended.
+                // Every third one is reported only when it has ended.
                 let opened = (index % 3 > 0 || self.interval(index).end.is_none())
                     .then(|| self.growing.begins(0, RowKind::Spans, None, interval));
                 self.begun += usize::from(matches!(opened, Some(Some(_))));
@@ -124,12 +123,12 @@ impl<'a> Telling<'a> {
         })
     }
 
-    /// What is not forgotten.
+    /// Items that are not evicted.
     fn left(&self, begin: u64) -> Told {
         let is_left = |time: i64| time - ORIGIN >= begin as i64;
         let mut left = self.so_far.clone();
         left.points.iter_mut().for_each(|lane| lane.retain(|point| is_left(point.0)));
-        // The level that held when it began is known.
+        // The sample that held at the begin is known.
         let before = left.levels.iter().filter(|level| !is_left(level.0)).count();
         left.levels.drain(..before.saturating_sub(1));
         left
@@ -196,7 +195,7 @@ proptest! {
                 levels_are_right(&left, &lanes, &scale);
                 shots.push((telling.lanes(), scale, pictures(&lanes, &scale)));
             }
-            // The list as well: all that is left, in order.
+            // The list as well: all remaining events, in order.
             let listed = Listed::new(&lanes, Some(&chosen));
             let rows = listed.rows(0, 100_000);
             let mut all: Vec<(i64, u32, u32)> = Vec::new();
@@ -210,7 +209,7 @@ proptest! {
             prop_assert_eq!(rows, all);
             before = Some(chosen);
         }
-        // Whatever came since, what was taken before is what it was.
+        // Snapshots taken earlier have not changed.
         for (lanes, scale, drawn) in shots {
             prop_assert_eq!(pictures(&lanes, &scale), drawn);
         }
@@ -229,7 +228,7 @@ fn values_of_the_moment_forgotten_up_to_stay() {
     let lanes = growing.lanes(meta);
     let levels = lanes.levels(0).unwrap();
     let told: Vec<(u64, f64)> = (0..levels.len()).map(|index| levels.point(index)).collect();
-    // The one before says what held until then.
+    // The sample before gives the value that held until then.
     assert_eq!(told, [(8, 7.0), (10, 3.0), (10, 5.0), (10, 4.0)]);
     let reach = levels.draw(&Scale::new(10, 20, 1)).next().unwrap();
     assert_eq!((reach.low, reach.high, reach.last), (3.0, 5.0, 4.0));
@@ -237,7 +236,7 @@ fn values_of_the_moment_forgotten_up_to_stay() {
 
 #[test]
 fn a_long_stream_takes_no_more_than_its_part() {
-    // Far more than two pieces of every column, which is the least that can be kept.
+    // Far more than two chunks of every column, which is the least that can be kept.
     const MOST: usize = 32 << 20;
     let mut growing = Growing::new(0);
     for _ in 0..4 {
@@ -268,19 +267,19 @@ fn a_long_stream_takes_no_more_than_its_part() {
         }
         most = most.max(growing.bytes());
     }
-    // A piece of each column may be begun before any is let go: 0.9 MB of points, 3.1 MB of rows with
-    // their sums, 0.9 MB of messages and levels.
+    // A chunk of each column may be begun before any is freed: 0.9 MB of points, 3.1 MB of rows with
+    // their sums, 0.9 MB of messages and samples.
     assert!(most < MOST + (5 << 20), "{most} bytes");
     let lanes = growing.lanes(Meta { counters: vec![Counter::default(); 2], ..Meta::default() });
     assert_eq!(lanes.event_count() + growing.forgotten(), events);
     assert!(lanes.event_count() > 100_000 && lanes.meta().begin > 0);
-    // What is left is whole: each picture of its events is as many as it has.
+    // The rest is complete: each picture of its events has the right number of them.
     let scale = Scale::new(lanes.meta().begin as i64, lanes.meta().end as i64, 1);
     let mut out = Pixels::default();
     let counts: Vec<usize> =
         (0..4).map(|lane| lanes.points(lane).unwrap().draw(None, &scale, &mut out)).collect();
     assert_eq!(counts.iter().sum::<usize>() as u64, lanes.event_count());
-    // Ends that are open are marked.
+    // Unfinished ends are marked.
     let open = Interval {
         begin: 299_999_850,
         end: None,
@@ -300,12 +299,12 @@ fn a_long_stream_takes_no_more_than_its_part() {
     assert_eq!((out.cover, out.flags), (vec![255; 2], vec![UNENDED; 2]));
 }
 
-/// Sums over many that a filter leaves go on when some of them are forgotten, little by little.
+/// Sums over many kept intervals stay correct while some of them are evicted, little by little.
 #[test]
 fn what_a_filter_leaves_goes_on_while_the_oldest_is_forgotten() {
     let mut growing = Growing::new(0);
     growing.lane(Lane::default());
-    // A simple generator of numbers (Lehmer): which are left shall have no pattern.
+    // A simple random number generator (Lehmer): the kept ones must have no pattern.
     let mut random = 1u64;
     let mut next = move |below: u64| {
         random = random * 48_271 % 0x7fff_ffff;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests of what is drawn.
+//! Tests of pictures.
 
 mod growing;
 mod pixels;

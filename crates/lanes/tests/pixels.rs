@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is drawn against a look at each event: the same bytes, for random traces, zooms and
-//! filters; and indexes that somebody has spoilt, which may draw anything and fail at nothing.
+//! Pictures compared with examining each event: the same bytes, for random traces, zooms and filters; and
+//! corrupted indexes, which may give any picture but must not fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use proptest::prelude::*;
 
 pub const ORIGIN: i64 = -1000;
 
-/// A trace as it was told.
+/// A trace as it was added.
 #[derive(Debug, Clone)]
 pub struct Told {
     /// By lane: time, class, thread.
     pub points: Vec<Vec<(i64, u16, u32)>>,
-    /// Begin, length, name, how far the begin is an event.
+    /// Begin, length, name, and whether the begin is an event.
     pub intervals: Vec<(u32, u64, u32)>,
     pub levels: Vec<(i64, f64)>,
 }
@@ -94,7 +94,7 @@ fn bytes(told: &Told) -> Vec<u8> {
     out
 }
 
-/// The pixel of spec and module, by looking at each thing: things are begin, end, name, unfinished.
+/// The pixel as specified in the module, by examining each item: begin, end, name, unfinished.
 pub fn pixel(
     things: &[(i64, i64, u32, bool)],
     (begin, end): (i64, i64),
@@ -150,7 +150,7 @@ pub fn wanted() -> impl Strategy<Value = Wanted> {
     })
 }
 
-/// What the filter leaves, by looking at each event.
+/// Result of the filter, by examining each event.
 pub fn keeps(wanted: &Wanted, lane: u32, (_, class, thread): (i64, u16, u32)) -> bool {
     !wanted.lanes_off.contains(&lane)
         && !wanted.classes_off.contains(&u32::from(class))
@@ -283,8 +283,8 @@ fn intervals_are_right(
     assert_eq!(all, if is_told { told.intervals.len() } else { 0 }, "none is left out");
 }
 
-/// Each pixel of each row is what a look at its intervals gives: how many these are. `point` gives
-/// an event of the first lane, by its number there.
+/// Asserts that each pixel of each row equals that from examining its intervals; returns their number.
+/// `point` returns an event of the first lane by its number there.
 pub fn rows_are_right(
     lanes: &Lanes,
     filter: Option<(&Chosen, &Wanted)>,
@@ -317,7 +317,7 @@ pub fn rows_are_right(
         let mut main: Vec<(i64, u32)> = times.into_iter().map(|(n, time)| (-time, n)).collect();
         main.sort_unstable();
         let main: Vec<u32> = main.into_iter().take(MAIN).map(|(_, name)| name).collect();
-        // While it grows they are those of when it was looked at last.
+        // While the row grows, the main names are those of the last evaluation.
         let main = if is_whole { main } else { lanes.meta().rows[row].main.clone() };
         let (mut found, mut expected, mut most) = (Pixels::default(), Pixels::default(), 0);
         let left = filter.and_then(|(chosen, _)| chosen.left(lanes, row));

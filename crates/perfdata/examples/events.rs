@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads a perf.data or trace.dat and prints its events, or with `--count` only
-//! how many there are and how long reading took.
+//! Reads a perf.data or trace.dat and prints its events, or with `--count` only their number and the time
+//! that reading took.
 
 use std::io::Write as _;
 

@@ -1,40 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Decompression of hostile bytes into bounded memory.
+//! Decompression of untrusted bytes into bounded memory.
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 /// Bytes that are decompressed at a time.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Bytes of the header of a block: what a decoder asks for where a block has ended
-/// [RFC 8878 §3.1.1.2].
+/// Bytes of a block header: what a decoder requests after a block has ended [RFC 8878 §3.1.1.2].
 const BLOCK_HEADER_BYTES: usize = 3;
 
-/// Decompression ended early; what came before the fault is kept.
+/// Decompression ended early; the output before the fault is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// The input is damaged from about this byte on.
     Damaged(usize),
-    /// The output has as many bytes as it may.
+    /// The output has reached its limit.
     Limit,
 }
 
-/// Appends what the zstd frames in `input` hold; the last frame need not be
-/// finished. `out` grows to at most `limit` bytes; the decoder itself takes up to
-/// 128 MiB where a frame asks for such a window.
+/// Appends the contents of the zstd frames in `input`; the last frame need not be finished. `out` grows
+/// to at most `limit` bytes; the decoder itself takes up to 128 MiB if a frame requires such a window.
 ///
 /// # Errors
-/// [`Stop`]; where blocks are cut or damaged, those before them are in `out`.
+/// [`Stop`]; if blocks are truncated or damaged, those before them are in `out`.
 pub fn zstd(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
     if input.is_empty() {
         return Ok(());
     }
-    // Fails only where memory does.
+    // Fails only if memory allocation does.
     let Ok(mut decoder) = Decoder::new() else { return Err(Stop::Limit) };
     let mut buffer = vec![0u8; CHUNK_BYTES];
-    // Where the piece began that the decoder asked for, and how much it wants next.
+    // Start of the piece that the decoder requested, and the number of bytes that it requests next.
     let (mut at, mut piece, mut wants) = (0usize, 0usize, BLOCK_HEADER_BYTES);
     loop {
-        // A piece at a time, so that it is known which one is bad.
+        // A piece at a time, so that a bad one can be located.
         let end = at.saturating_add(wants.max(1)).min(input.len());
         let mut source = InBuffer::around(&input[at..end]);
         let mut target = OutBuffer::around(&mut buffer);
@@ -57,13 +55,13 @@ pub fn zstd(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
             let whole = hint == 0 || hint == BLOCK_HEADER_BYTES;
             return if whole { Ok(()) } else { Err(Stop::Damaged(piece)) };
         }
-        // The header of the next block came with the last one.
+        // The header of the next block was read with the last one.
         piece = at.saturating_sub(BLOCK_HEADER_BYTES);
         wants = hint;
     }
 }
 
-/// Appends what a zlib stream holds, at most until `out` has `limit` bytes.
+/// Appends the contents of a zlib stream, until `out` has `limit` bytes.
 ///
 /// # Errors
 /// [`Stop`].

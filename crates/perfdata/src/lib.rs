@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the tools of the Linux kernel record, read into the model.
+//! Reader for recordings of Linux kernel tools: perf, trace-cmd and tracefs.
 //!
 //! Three containers, one kind of content:
 //!
 //! ```text
 //! perf.data   file or pipe of perf record: samples, tracepoints, sideband   perf
 //! trace.dat   file of trace-cmd, versions 6 and 7                           ftrace
-//! pages       what per_cpu/cpuN/trace_pipe_raw gives                        ftrace
+//! pages       contents of per_cpu/cpuN/trace_pipe_raw                        ftrace
 //! ```
 //!
-//! Events of the kernel are decoded by the descriptions that the files carry
-//! ([`tracepoint`]). What is damaged or lost becomes a value of the trace; all
-//! that is intact is delivered.
+//! Kernel events are decoded using the descriptions in the files ([`tracepoint`]). Damage and losses
+//! become values of the trace; everything intact is delivered.
 //!
-//! This crate does no I/O and reads no clock. Everything is decoded while it is
-//! read, over an index of runs of records or pages that are in the order of time.
+//! This crate does no I/O and reads no clock. Everything is decoded while it is read, using an index of
+//! runs of records or pages that are in time order.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +29,7 @@ mod wire;
 
 use lateralis_model::Source;
 
-/// Why nothing at all could be read.
+/// Reason why nothing could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     file: String,
@@ -59,12 +58,11 @@ pub fn sniff(first: &[u8]) -> bool {
     perf::sniff(first) || ftrace::sniff(first)
 }
 
-/// Opens a file that [`sniff`] knows; `name` stands in reports of damage. What
-/// cannot be read lazily takes at most `limit_bytes`; what does not fit is left
-/// out, with a remark.
+/// Opens a file that [`sniff`] recognises; `name` is used in reports of damage. Parts that cannot be read
+/// lazily take at most `limit_bytes`; the rest is left out, with a remark.
 ///
 /// # Errors
-/// Where it is neither format, or no event could ever be found in it.
+/// If it has neither format, or cannot contain any event.
 pub fn open(name: &str, bytes: perf::Bytes, limit_bytes: u64) -> Result<Box<dyn Source>, Error> {
     let all = (*bytes).as_ref();
     if perf::sniff(all) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Damage and remarks, in bounded numbers.
+//! Bounded lists of damage and remarks.
 
 use std::collections::BTreeMap;
 
 use lateralis_model::{Damage, DamageReason, Interval};
 use lateralis_units::Nanos;
 
-/// More places of damage are counted, not listed: a hostile file could make one
-/// of every eight bytes.
+/// Damage beyond this number is counted, not listed: a hostile file could have damage in every eight
+/// bytes.
 const DAMAGE_MAX: u64 = 1000;
-/// The same for kinds of remarks.
+/// Largest number of distinct remarks.
 const REMARKS_MAX: usize = 200;
 
-/// Collects what is to be said about a file.
+/// Collects damage and remarks about a file.
 #[derive(Debug)]
 pub struct Notes {
     file: String,
@@ -28,18 +28,17 @@ impl Notes {
         Self { file: file.to_owned(), damage, damage_count: 0, remarks }
     }
 
-    /// What is damaged from here on is in the file of this name.
+    /// Later damage is in the file of this name.
     pub fn in_file(&mut self, file: &str) {
         if self.file != file {
             file.clone_into(&mut self.file);
         }
     }
 
-    /// Bytes `begin..end` of the file are damaged; `time` is that of the last
-    /// event before them.
+    /// Bytes `begin..end` of the file are damaged; `time` is that of the last event before them.
     pub fn damage(&mut self, begin: u64, end: u64, reason: DamageReason, time: Option<Nanos>) {
         self.damage_count += 1;
-        // Neighbours with the same fault are one place.
+        // Adjacent ranges with the same fault are merged.
         if let Some(last) = self.damage.last_mut()
             && last.end_bytes == begin
             && last.reason == reason
@@ -60,7 +59,7 @@ impl Notes {
         });
     }
 
-    /// A sentence; said once, with how often it was noted.
+    /// Adds a remark; listed once, with the number of times that it was added.
     pub fn remark(&mut self, remark: impl Into<String>) {
         let remark = remark.into();
         if self.remarks.len() < REMARKS_MAX || self.remarks.contains_key(&remark) {
@@ -68,19 +67,19 @@ impl Notes {
         }
     }
 
-    /// Turns times that were noted as ticks into times of the clock.
+    /// Converts times that were noted as ticks to times of the clock.
     pub fn ticks_to_nanos(&mut self, nanos: impl Fn(u64) -> Nanos) {
         for damage in &mut self.damage {
             damage.interval.begin = damage.interval.begin.map(|ticks| nanos(ticks.0 as u64));
         }
     }
 
-    /// The damage noted so far; of many places, the first.
+    /// The damage noted so far; the first entries if there are many.
     pub fn damage_list(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// All there is to say.
+    /// All damage and remarks.
     pub fn take(self) -> (Vec<Damage>, Vec<String>) {
         let mut remarks = Vec::new();
         if self.damage_count > DAMAGE_MAX {

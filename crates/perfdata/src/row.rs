@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The values of one event while they are decoded.
+//! Values of one event during decoding.
 
 use lateralis_model::{ByteOrder, Scalar, ScalarKind, Slot};
 
-/// Values of an event in the order of its classes, and the bytes that texts,
-/// blobs and arrays point into. Reused from event to event, so that decoding
-/// allocates nothing.
+/// Values of an event in the order of its classes, and the bytes to which texts, blobs and arrays refer.
+/// Reused for all events, so that decoding allocates nothing.
 #[derive(Debug, Default)]
 pub struct Row {
     /// One for each leaf.
     pub slots: Vec<Slot>,
-    /// What spans and packed elements point into.
+    /// Bytes to which spans and packed elements refer.
     pub bytes: Vec<u8>,
 }
 
 impl Row {
-    /// Begins the next event.
+    /// Starts the next event.
     #[inline]
     pub fn clear(&mut self) {
         self.slots.clear();
         self.bytes.clear();
     }
 
-    /// An integer ≥ 0, bits, or 0 or 1 of a yes/no field.
+    /// An unsigned integer, bits, or 0 or 1 of a boolean field.
     #[inline]
     pub fn u64(&mut self, value: u64) {
         self.slots.push(Slot::Unsigned(value));
     }
 
-    /// An integer.
+    /// A signed integer.
     #[inline]
     pub fn i64(&mut self, value: i64) {
         self.slots.push(Slot::Signed(value));
@@ -43,8 +42,8 @@ impl Row {
         self.slots.push(Slot::Span { len, start });
     }
 
-    /// Integers of `each` bytes, one after the other: an array whose elements
-    /// are [`packed`]. Bytes behind the last whole one are left out.
+    /// Integers of `each` bytes, contiguous: an array whose elements are [`packed`]. Incomplete trailing
+    /// bytes are ignored.
     #[inline]
     pub fn integers(&mut self, value: &[u8], each: usize, order: ByteOrder) {
         let count = value.len() / each;
@@ -67,7 +66,7 @@ impl Row {
     }
 }
 
-/// How [`Row::integers`] lays out integers of so many bytes.
+/// Layout of integers of a number of bytes, as used by [`Row::integers`].
 #[must_use]
 pub fn packed(bytes: u32, signed: bool) -> Scalar {
     let bits = bytes * 8;

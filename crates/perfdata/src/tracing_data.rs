@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The description of a kernel's tracing, as `trace.dat` of version 6 begins
-//! with it, `trace.dat` of version 7 has it in sections, and `perf.data` carries
-//! it as a feature (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)).
+//! Description of a kernel's tracing: the start of a `trace.dat` of version 6, sections of a `trace.dat`
+//! of version 7, and a feature of `perf.data` (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,19 +11,19 @@ use crate::catalog::Catalog;
 use crate::ftrace::PageLayout;
 use crate::wire::Wire;
 
-/// What `trace.dat` begins with, and the description in `perf.data` too.
+/// Magic of `trace.dat`, and of the description in `perf.data`.
 pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// Everything that is known of a kernel's tracing.
+/// Description of a kernel's tracing.
 #[derive(Debug)]
 pub struct TracingData {
     /// `6`, `7`; `0.5`, `0.6` in perf.data.
     pub version: String,
-    /// Of numbers in the file and in its records.
+    /// Byte order of the file and its records.
     pub order: ByteOrder,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// How a page is laid out.
+    /// Layout of a page.
     pub layout: PageLayout,
     /// Descriptions of events.
     pub catalog: Catalog,
@@ -33,8 +32,7 @@ pub struct TracingData {
 }
 
 impl TracingData {
-    /// Reads magic, version, byte order and sizes; `None` where they are not
-    /// there.
+    /// Reads magic, version, byte order and sizes; `None` if they are missing.
     pub fn begin<'a>(wire: &mut Wire<'a>, bytes: &'a [u8]) -> Option<Self> {
         wire.take(MAGIC.len()).filter(|magic| *magic == MAGIC)?;
         let version = String::from_utf8_lossy(wire.until_nul()).into_owned();
@@ -59,7 +57,7 @@ impl TracingData {
         let size = wire.u64()?;
         let text = String::from_utf8_lossy(wire.take64(size)?).into_owned();
         self.layout = PageLayout::parse(&text, self.order).unwrap_or(self.layout);
-        // The kernel's `long` counts, not that of its user space.
+        // The `long` of the kernel counts, not that of user space.
         self.catalog.long_bytes = self.layout.commit_bytes as u32;
         wire.take(13).filter(|name| *name == b"header_event\0")?;
         let size = wire.u64()?;
@@ -99,7 +97,7 @@ impl TracingData {
         wire.take(size as usize).map(drop)
     }
 
-    /// Reads the names of threads: `PID NAME` a line.
+    /// Reads the names of threads: one `PID NAME` per line.
     pub fn saved_cmdlines(&mut self, wire: &mut Wire<'_>) -> Option<()> {
         let size = wire.u64()?;
         let text = String::from_utf8_lossy(wire.take64(size)?);
@@ -112,8 +110,8 @@ impl TracingData {
         Some(())
     }
 
-    /// Reads all of the above in the order of version 6 and of perf.data. What
-    /// was read before the end or a fault is kept; `None` tells of that.
+    /// Reads all of the above in the order of version 6 and of perf.data. On a fault or an early end,
+    /// everything before it is kept, and `None` is returned.
     pub fn all(&mut self, wire: &mut Wire<'_>) -> Option<()> {
         self.header_info(wire)?;
         self.ftrace_events(wire)?;

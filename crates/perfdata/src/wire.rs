@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers and texts out of bytes in either order.
+//! Reads numbers and texts from bytes in either byte order.
 
 use lateralis_model::ByteOrder;
 
-/// Reads bytes from front to back; nothing is read beyond their end.
+/// Reads bytes from start to end, never beyond the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Wire<'a> {
     bytes: &'a [u8],
@@ -12,18 +12,18 @@ pub struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Begins at the first byte.
+    /// Starts at the first byte.
     pub fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
         Self { bytes, at: 0, order }
     }
 
-    /// Begins at byte `at`; at the end if there are not so many.
+    /// Starts at byte `at`, or at the end if there are fewer bytes.
     pub fn at(bytes: &'a [u8], at: u64, order: ByteOrder) -> Self {
         let at = usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
         Self { bytes, at, order }
     }
 
-    /// Where the next byte is.
+    /// Position of the next byte.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -33,8 +33,7 @@ impl<'a> Wire<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The next `count` bytes; `None`, and nothing is consumed, if there are not
-    /// so many.
+    /// The next `count` bytes; if there are fewer, returns `None` and consumes nothing.
     #[inline]
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let end = self.at.checked_add(count)?;
@@ -43,7 +42,7 @@ impl<'a> Wire<'a> {
         Some(taken)
     }
 
-    /// As [`Wire::take`] with the 64-bit lengths of files.
+    /// Like [`Wire::take`] with the 64-bit lengths of files.
     pub fn take64(&mut self, count: u64) -> Option<&'a [u8]> {
         self.take(usize::try_from(count).ok()?)
     }
@@ -78,7 +77,7 @@ impl<'a> Wire<'a> {
         })
     }
 
-    /// Bytes up to a NUL, which is consumed too; all that is left where none is.
+    /// Bytes up to a NUL, which is consumed too; all remaining bytes if there is none.
     pub fn until_nul(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let text = cut_at_nul(rest);
@@ -94,7 +93,7 @@ pub fn cut_at_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// Text up to the first NUL; what is no UTF-8 is replaced.
+/// Text up to the first NUL; invalid UTF-8 is replaced.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(cut_at_nul(bytes)).into_owned()
 }

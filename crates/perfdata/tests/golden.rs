@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Made files, read in both byte orders: every field of samples, the page
-//! format, times, losses, names.
+//! Generated files, read in both byte orders: every field of samples, the page format, times, losses,
+//! names.
 
 mod common;
 #[path = "common/maker.rs"]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Damaged files: never a panic, never an invented event, everything outside of
-//! the damage delivered.
+//! Damaged files: never a panic, never an invented event, and everything outside of the damage is
+//! delivered.
 
 mod common;
 #[path = "common/maker.rs"]
@@ -33,7 +33,7 @@ impl Numbers {
     }
 }
 
-/// Walks everything that a reader could, so that a bad slot cannot hide.
+/// Reads everything that a consumer could, so that a bad slot cannot hide.
 fn walk(bytes: &[u8]) {
     if let Ok(trace) = common::open("hostile", bytes, 1 << 20) {
         let _ = lines(&*trace);
@@ -75,7 +75,7 @@ fn mutated_files_never_panic() {
                     drop(bytes.drain(at..to));
                 }
                 3 => {
-                    // The header decides most: aim at it.
+                    // The header matters most, so it is changed often.
                     let at = numbers.below(bytes.len().min(512));
                     bytes[at] = numbers.below(256) as u8;
                 }
@@ -99,13 +99,13 @@ fn a_cut_perf_data_gives_the_events_before_the_cut() {
     let records = maker::perf_records(ByteOrder::Little);
     let data: usize = records.iter().map(Vec::len).sum();
     let begin = 104 + 2 * 144 + 16;
-    // Without features a name and the fields of the tracepoint are missing.
+    // Without features, a name and the fields of the tracepoint are missing.
     for cut in begin..begin + data {
         let trace = common::open("cut", &whole[..cut], 1 << 20).unwrap();
         let (mut complete, mut end) = (0, begin);
         for (index, record) in records.iter().enumerate() {
             end += record.len();
-            // LOST and FINISHED_ROUND are no events.
+            // LOST and FINISHED_ROUND are not events.
             complete += usize::from(end <= cut && index != 4 && index != 5);
         }
         assert_eq!(common::count(&*trace), complete, "cut at {cut}");
@@ -119,7 +119,7 @@ fn a_bad_record_costs_only_itself() {
     let all = lines(&*common::open("whole", &whole, 1 << 20).unwrap());
     let mut at = 104 + 2 * 144 + 16;
     for record in maker::perf_records(ByteOrder::Little) {
-        // A type that does not exist, then a size that is none.
+        // A type that does not exist, then an invalid size.
         for (place, value) in [(3usize, 0xffu8), (6, 7)] {
             let mut bytes = whole.clone();
             bytes[at + place] = value;
@@ -172,7 +172,7 @@ fn a_bad_page_costs_only_itself() {
     let all = lines(&*common::open("whole", &whole, 1 << 20).unwrap());
     let first = whole.len() - 8192;
     for (page, left) in [(first, &all[3..]), (first + 4096, &all[..3])] {
-        // Its length is more than a page has.
+        // Its length exceeds the page.
         let mut bytes = whole.clone();
         bytes[page + 9] = 0xff;
         let trace = common::open("bad", &bytes, 1 << 20).unwrap();
@@ -182,7 +182,7 @@ fn a_bad_page_costs_only_itself() {
         assert!((page as u64..page as u64 + 4096).contains(&damage.begin_bytes), "{damage}");
         assert_eq!(damage.end_bytes, page as u64 + 4096);
     }
-    // Time runs backwards in the first page: its events are delivered all the same.
+    // Time goes back in the first page: its events are delivered nevertheless.
     let mut bytes = whole.clone();
     bytes[first..first + 8].copy_from_slice(&u64::MAX.to_le_bytes());
     let trace = common::open("backwards", &bytes, 1 << 20).unwrap();
@@ -216,7 +216,7 @@ fn an_interval_of_a_trace_dat_is_what_lies_in_it() {
 
 #[test]
 fn memory_stays_below_its_limit() {
-    // Nothing of a perf.data is held in memory but what was compressed.
+    // Of a perf.data, only decompressed data is kept in memory.
     let zeros = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
     let size = u16::try_from(zeros.len() + 8).expect("zeros compress well");
     let mut bomb = b"PERFILE2\x10\0\0\0\0\0\0\0\x51\0\0\0\0\0".to_vec();
@@ -224,7 +224,7 @@ fn memory_stays_below_its_limit() {
     bomb.extend(zeros);
     let trace = common::open("bomb", &bomb, 1 << 20).unwrap();
     assert!(trace.remarks().iter().any(|remark| remark.contains("memory")));
-    // Nor of a trace.dat: the limit is below what its events would take.
+    // Likewise for a trace.dat: the limit is below the size of its events.
     let whole = maker::trace_dat(ByteOrder::Little);
     let trace = common::open("small", &whole, 1).unwrap();
     assert_eq!(common::count(&*trace), 6);

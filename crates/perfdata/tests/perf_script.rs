@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `perf record` writes on this machine, read here and by `perf script`:
-//! the same events with the same threads, CPUs, times and values.
+//! Recordings of `perf record` on this machine, read here and by `perf script`: the same events with the
+//! same threads, CPUs, times and values.
 
 mod common;
 
@@ -12,8 +12,7 @@ use common::{Scratch, damage, get, number, output, printed, read, text};
 use lateralis_model::{Event, Source};
 use lateralis_perfdata::perf::{self, Bytes};
 
-/// The line of `perf script` for a sample, without the fields that are not
-/// compared.
+/// The line of `perf script` for a sample, without the fields that are not compared.
 fn line(event: &Event<'_>) -> String {
     let payload_comm = event.common_context().and_then(|fields| fields.get("comm"));
     let comm = payload_comm.and_then(|field| field.as_text()).unwrap_or_default().into_owned();
@@ -35,10 +34,10 @@ fn line(event: &Event<'_>) -> String {
     line
 }
 
-/// A line of perf script in the same form.
+/// A line of perf script in the same format.
 fn normal(line: &str) -> Option<String> {
     let line = line.trim();
-    // Behind the name of the thread come `pid/tid`, perhaps a CPU, and the time.
+    // The name of the thread is followed by `pid/tid`, optionally a CPU, and the time.
     let words: Vec<&str> = line.split_whitespace().collect();
     let thread = words.iter().position(|word| {
         word.split_once('/')
@@ -112,7 +111,7 @@ fn compare(path: &Path, fields: &str) -> Option<usize> {
     Some(ours.len())
 }
 
-/// Something to trace that ends by itself.
+/// A program to trace that ends by itself.
 const WORK: [&str; 4] = [
     "--",
     "sh",
@@ -271,7 +270,7 @@ fn callchains_and_registers_agree() {
             first.trim_end_matches(':').clone_into(&mut time);
             theirs.entry(time.clone()).or_default();
         }
-        // An address follows the time, or stands at the beginning of a line of its own.
+        // An address follows the time, or begins a line of its own.
         if let Some(address) = words.next() {
             let address = u64::from_str_radix(address, 16).unwrap_or_else(|_| panic!("{line}"));
             theirs.get_mut(&time).expect("a time comes first").push(address);
@@ -291,7 +290,7 @@ fn callchains_and_registers_agree() {
         let lateralis_model::Value::Array(chain) = payload.get("callchain").unwrap().value() else {
             panic!("no array")
         };
-        // Marks between the parts of a chain are no addresses.
+        // Context marks in a chain are not addresses.
         let whole: Vec<_> = chain.filter_map(|f| f.as_u64()).collect();
         let ours: Vec<_> = whole.iter().copied().filter(|&a| a < u64::MAX - 4095).collect();
         let Some(theirs) = theirs.get(&time) else {
@@ -299,13 +298,13 @@ fn callchains_and_registers_agree() {
             panic!("perf script has no sample at {time}: {values}")
         };
         compared += 1;
-        // Of a process that has just come or gone perf script can print a sample without its chain.
+        // For a process that has just started or ended, perf script can print a sample without its chain.
         if theirs.is_empty() && !ours.is_empty() {
             unsaid += 1;
             continue;
         }
         assert_eq!(ours.len(), theirs.len(), "{whole:x?} is not {theirs:x?} at {time}");
-        // Of code in user space, perf script prints places in files.
+        // For code in user space, perf script prints positions in files.
         for (ours, theirs) in ours.iter().zip(theirs) {
             assert!(ours == theirs || *ours < 1 << 47, "{ours:x} is not {theirs:x} at {time}");
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What this machine's kernel traces, as trace-cmd writes it, read here and by
-//! `trace-cmd report`; and the same pages straight from tracefs.
+//! Traces of this machine's kernel as written by trace-cmd, read here and by `trace-cmd report`; and the
+//! same pages directly from tracefs.
 
 mod common;
 
@@ -89,7 +89,7 @@ fn normal(line: &str) -> Option<String> {
     if matches!(name, "sys_enter" | "sys_exit") {
         normal += &format!(" {}", trace.trim());
     } else if name == "print" {
-        // The function that printed stands before the text.
+        // The function that printed precedes the text.
         normal += &format!(" {}", trace.rsplit_once(": ").map_or(trace, |(_, text)| text).trim());
     }
     Some(normal)
@@ -133,7 +133,7 @@ fn every_version_and_compression_agrees() {
     assert!(count > 200, "{count} events");
     let seven_trace = read(&path);
     let ours = lines(&*seven_trace);
-    // trace-cmd notes the clock of the main buffer, whatever that of the instance.
+    // trace-cmd records the clock of the main buffer, whatever that of the instance is.
     let summary = text("trace-cmd", &["dump", "--summary", &seven]).unwrap_or_default();
     let clock = format!("\"{}\" clock", seven_trace.trace().clocks[0].name);
     assert!(summary.contains(&clock), "{clock} is not in {summary}");
@@ -156,7 +156,7 @@ fn every_version_and_compression_agrees() {
     }
 }
 
-/// Parts of the time give the events that all of the time has there.
+/// Parts of the time range give the same events as the whole.
 fn parts_agree(trace: &dyn Source, name: &str) {
     let mut times = Vec::new();
     trace.visit(&mut |event| times.push(event.time));
@@ -174,8 +174,8 @@ fn parts_agree(trace: &dyn Source, name: &str) {
     }
 }
 
-/// Bytes overwritten among compressed pages: those of zlib have a checksum, so that
-/// the fault is found, and costs its chunk; of zstd it may pass as other values.
+/// Overwritten bytes in compressed pages: zlib has a checksum, so that the fault is found and costs its
+/// chunk; with zstd it may pass as different values.
 fn damaged_chunks(path: &Path, ours: &[String], name: &str) {
     let whole = std::fs::read(path).unwrap();
     let mut hits = 0;
@@ -205,7 +205,7 @@ fn pages_from_tracefs_agree_with_the_text_of_the_kernel() {
     let mut pages = Vec::new();
     for cpu in 0..cpus {
         let path = instance.0.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
-        // Reading blocks at the end of the buffer, unless asked not to.
+        // Reading blocks at the end of the buffer, unless nonblocking.
         let name = path.to_string_lossy().into_owned();
         // dd fails at the end of the buffer, where it would have to wait.
         let arguments = [&format!("if={name}"), "iflag=nonblock", "bs=4096", "status=none"];

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How far a length of time may be off that begins in one recording and ends in another.
+//! Uncertainty of durations that begin in one recording and end in another.
 
 use std::collections::HashMap;
 
 use lateralis_model::{Quality, StreamIndex};
 use lateralis_traces::{Joined, TimeBase};
 
-/// Clocks that are compared each with each.
+/// Clocks that are compared in pairs.
 const CLOCKS_MAX: usize = 256;
-/// Pairs of traces whose error is remembered.
+/// Pairs of traces whose error is cached.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// What the clocks of two streams may be off by, nanoseconds; see [`lateralis_traces::Tie`].
+/// Error between the clocks of two streams in nanoseconds; see [`lateralis_traces::Tie`].
 ///
-/// Cost: nothing where there is one trace with one clock, else two binary searches and a look-up. Memory: by
-/// traces, and by pairs of clocks that were asked for, 65 536 of them.
+/// Cost: none for one trace with one clock; otherwise two binary searches and a lookup. Memory:
+/// proportional to the traces, plus at most 65 536 cached pairs of clocks.
 #[derive(Debug, Clone, Default)]
 pub struct ClockErrors {
-    /// Of each trace its first stream.
+    /// First stream of each trace.
     first_streams: Vec<u32>,
     bases: Vec<Option<TimeBase>>,
-    /// By stream, of those of a trace with several clocks: which of the bases is its own.
+    /// Index into the bases by stream, for streams of traces with several clocks.
     of_several: HashMap<u32, usize>,
     known: HashMap<(usize, usize), Option<u64>>,
 }
 
 impl ClockErrors {
-    /// Of traces on one timeline.
+    /// For the traces of one timeline.
     #[must_use]
     pub fn of(source: &Joined) -> Self {
         let mut bases = source.bases().to_vec();
@@ -50,7 +50,7 @@ impl ClockErrors {
             });
             let before = of_several.len();
             of_several.extend(known);
-            // The trace as a whole has no clock, and then no stream needs one of it.
+            // The trace as a whole has no clock, and no stream needs one.
             if of_several.len() - before == streams.len()
                 && let Some(base) = bases.get_mut(number)
             {
@@ -61,14 +61,14 @@ impl ClockErrors {
         Self { first_streams, bases, of_several, known: HashMap::new() }
     }
 
-    /// How far two times may be off, one of each stream: 0 of one clock, `None`: by any.
+    /// Error between two times, one of each stream: 0 if they share a clock, `None` if it is unbounded.
     #[inline]
     pub fn between(&mut self, a: StreamIndex, b: StreamIndex) -> Option<u64> {
         if self.bases.len() < 2 || a == b { Some(0) } else { self.of_traces(a, b) }
     }
 
-    /// Quality of a length of time that two clocks tell: one that is no longer than they may be off
-    /// says nothing.
+    /// Quality of a duration between two clocks: unknown if the duration is not longer than the error of
+    /// the clocks.
     #[must_use]
     #[inline]
     pub fn quality(error_ns: Option<u64>, length_ns: u64, quality: Quality) -> Quality {
@@ -79,10 +79,9 @@ impl ClockErrors {
         }
     }
 
-    /// The most that any two clocks are known to be off by, and whether of any two it is not known
-    /// how far.
+    /// Largest known error between any two clocks, and whether the error of some pair is unknown.
     ///
-    /// Cost: each clock against each; of more than 256 it is not known.
+    /// Cost: quadratic in the number of clocks; with more than 256 clocks the error is unknown.
     #[must_use]
     pub fn most(&self) -> (u64, bool) {
         let mut is_unknown = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where switches contradict each other although no loss explains it: the reason why what threads and
-//! processors did is unknown there.
+//! Contradictions between switches that no loss explains. The state of the threads and CPUs involved is
+//! unknown there.
 
 use lateralis_analysis as analysis;
 use lateralis_analysis::Occupant;
@@ -10,40 +10,40 @@ use lateralis_units::Nanos;
 /// Contradictions kept by [`Contradictions`]; the others are counted.
 const KEPT_MAX: usize = 100;
 
-/// What two events say that cannot both be. `None`: no thread, the processor was idle.
+/// Two events that cannot both be true. Thread `None`: the CPU was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContradictionKind {
-    /// One thread came to the processor, and another left it.
+    /// One thread came to the CPU, and a different one left it.
     OtherThreadLeft {
-        /// The one that came.
+        /// The thread that came.
         came: Option<u32>,
-        /// The one that left.
+        /// The thread that left.
         left: Option<u32>,
     },
-    /// A thread came to the processor, and was on another or did not run before it left.
+    /// A thread came to the CPU, but was on another CPU, or did not run before it left.
     RunsElsewhere {
         /// The thread.
         came: Option<u32>,
     },
 }
 
-/// A contradiction between switches of one processor.
+/// A contradiction between switches of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The processor.
+    /// The CPU.
     pub cpu: u32,
     /// Stream of the event that revealed it.
     pub stream: StreamIndex,
-    /// Since when it is unknown what the processor did.
+    /// Start of the interval in which the state of the CPU is unknown.
     pub begin: Nanos,
-    /// Until when.
+    /// End of that interval.
     pub end: Nanos,
-    /// What it is.
+    /// Kind of contradiction.
     pub kind: ContradictionKind,
 }
 
 impl ContradictionKind {
-    /// With numbers of threads in place of those of `threads`.
+    /// Converts from the kernel's representation; thread numbers are taken from `threads`.
     pub(crate) fn of(kind: analysis::ContradictionKind, threads: &[u32]) -> Self {
         let tid = |thread: u32| threads.get(thread as usize).copied();
         let of = |occupant: Occupant| occupant.thread().and_then(tid);
@@ -57,7 +57,7 @@ impl ContradictionKind {
         }
     }
 
-    /// The word used in tables and JSON.
+    /// Name of the kind in tables and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl ContradictionKind {
         }
     }
 
-    /// The thread that left, if another came.
+    /// The thread that left, if it is not the one that came.
     #[must_use]
     pub fn left(self) -> Option<u32> {
         match self {
@@ -83,7 +83,7 @@ impl ContradictionKind {
         }
     }
 
-    /// A sentence for people; `name` names a thread.
+    /// Human-readable description; `name` returns the name of a thread.
     pub fn described(self, name: impl Fn(u32) -> String) -> String {
         let name = |tid: Option<u32>| tid.map_or("(idle)".to_owned(), &name);
         match self {
@@ -97,7 +97,7 @@ impl ContradictionKind {
     }
 }
 
-/// All contradictions of a recording: their number, and the first of them.
+/// Contradictions of a recording: their number, and the first of them.
 #[derive(Debug, Clone, Default)]
 pub struct Contradictions {
     count: u64,
@@ -105,7 +105,7 @@ pub struct Contradictions {
 }
 
 impl Contradictions {
-    /// Adds one.
+    /// Adds a contradiction.
     pub fn push(&mut self, contradiction: &Contradiction) {
         self.count = self.count.saturating_add(1);
         if self.kept.len() < KEPT_MAX {
@@ -113,13 +113,13 @@ impl Contradictions {
         }
     }
 
-    /// Number of them.
+    /// Number of contradictions, including those that were not kept.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The first of them, in the order in which they were found.
+    /// The first contradictions, in the order in which they were found.
     #[must_use]
     pub fn kept(&self) -> &[Contradiction] {
         &self.kept

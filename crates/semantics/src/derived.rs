@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a [`Deriver`](crate::Deriver) gives: spans, flows, states, each with both ends and a quality.
+//! Output of a [`Deriver`](crate::Deriver): spans, flows and states, each with both ends and a quality.
 
 use lateralis_analysis::{Edge, Ended, Joined, Message, PairedSpan, Side, Span, SpanInRun};
 use lateralis_model::{Quality, StreamIndex};
@@ -11,32 +11,32 @@ use crate::{ClockErrors, Contradiction, CpuInterval, ThreadStateInterval};
 /// An event that begins or ends a span; `E` is what the consumer needs to find the event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanEnd<E = ()> {
-    /// When, whose, of which key.
+    /// Time, thread and key.
     pub edge: Edge,
-    /// In which stream, and so by which clock.
+    /// Stream of the event, which determines its clock.
     pub stream: StreamIndex,
     /// The event.
     pub event: E,
 }
 
-/// What is known of the ends of a span.
+/// Which ends of a span are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanStatus {
-    /// Two events tell both.
+    /// Both ends come from events of their own.
     Complete,
-    /// One event tells both.
+    /// One event contains both ends.
     Whole,
-    /// It began and has not ended.
+    /// The span began and has not ended.
     Unfinished,
-    /// It ended and has not begun.
+    /// The span ended, but its begin is missing.
     Orphan,
-    /// One of its ends: its thread is unknown, because events are missing, or it is unknown whether the
-    /// other one is in the trace ([`Deriver::is_unmatched`](crate::Deriver::is_unmatched)).
+    /// One end is known. Either its thread is unknown because events are missing, or the trace may or may
+    /// not contain the other end ([`Deriver::is_unmatched`](crate::Deriver::is_unmatched)).
     Doubtful,
 }
 
 impl SpanStatus {
-    /// The word of the tables; of a doubtful one, which end is there.
+    /// Name in tables; for a doubtful span, depending on which end is known.
     #[must_use]
     #[inline]
     pub fn name(self, has_begin: bool) -> &'static str {
@@ -48,33 +48,34 @@ impl SpanStatus {
     }
 }
 
-/// A span, or as much as there is of it.
+/// A span with one or both of its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DerivedSpan<E = ()> {
-    /// Its kind, an index into [`Kinds::spans`].
+    /// Kind of the span, an index into [`Kinds::spans`].
     pub kind: u32,
-    /// Where it began.
+    /// Begin of the span.
     pub begin: Option<SpanEnd<E>>,
-    /// Where it ended.
+    /// End of the span.
     pub end: Option<SpanEnd<E>>,
-    /// What is known of these.
+    /// Which of the ends are known.
     pub status: SpanStatus,
-    /// The thread that began it, by its number in [`Deriver::threads`](crate::Deriver::threads).
+    /// The thread that began the span, as a number of [`Deriver::threads`](crate::Deriver::threads).
     pub thread: u32,
-    /// Nanoseconds in which it was the innermost span of its thread; `None` where that is not known.
+    /// Self time in nanoseconds: time in which it was the innermost span of its thread; `None` if
+    /// unknown.
     pub own_ns: Option<u64>,
-    /// Whether it is one if missing events are put back, whatever its clocks say.
+    /// Whether the pair would stay the same if missing events were put back, regardless of clock errors.
     pub is_certain: bool,
-    /// What the clocks of both ends may be off by; `None`: by any.
+    /// Error between the clocks of both ends; `None` if unbounded.
     pub clock_error_ns: Option<u64>,
-    /// How far its duration can be trusted.
+    /// Quality of the duration.
     pub quality: Quality,
-    /// When the recording ended in which an unfinished one is open.
+    /// End of the recording in which an unfinished span is open.
     pub seen_until: Option<Nanos>,
 }
 
 impl<E> DerivedSpan<E> {
-    /// Both ends, where they are known.
+    /// Both ends, if both are known.
     #[must_use]
     #[inline]
     pub fn span(&self) -> Option<Span> {
@@ -82,7 +83,7 @@ impl<E> DerivedSpan<E> {
         Some(Span { begin: begin.edge, end: end.edge })
     }
 
-    /// How long it took, where both ends are known.
+    /// Duration, if both ends are known.
     #[must_use]
     #[inline]
     pub fn duration_ns(&self) -> Option<u64> {
@@ -90,108 +91,108 @@ impl<E> DerivedSpan<E> {
     }
 }
 
-/// What is known of the ends of a flow.
+/// Which ends of a flow are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DerivedFlow<E = ()> {
-    /// It was sent and received.
+    /// Sent and received.
     Complete {
         /// Both ends.
         message: Message<E>,
-        /// How sure it is that they belong together.
+        /// Confidence that the ends belong together.
         joined: Joined,
-        /// What their clocks may be off by; `None`: by any.
+        /// Error between the clocks of the ends; `None` if unbounded.
         clock_error_ns: Option<u64>,
-        /// How far its latency can be trusted.
+        /// Quality of the latency.
         quality: Quality,
     },
-    /// It was sent and not received in the trace.
+    /// Sent, but not received in the trace.
     NotReceived(Option<u64>, lateralis_analysis::End<E>),
-    /// It was received and not sent in the trace.
+    /// Received, but not sent in the trace.
     NotSent(Option<u64>, lateralis_analysis::End<E>),
 }
 
-/// A state that a machine was in.
+/// An interval in which a machine was in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateInterval<E = ()> {
     /// The machine, an index into [`Kinds::machines`].
     pub machine: u32,
-    /// Whose it is.
+    /// Owner of the machine.
     pub owner: Owner,
-    /// The state, an index into those of the machine.
+    /// The state, an index into the states of the machine.
     pub state: u32,
-    /// Where it was told first.
+    /// Time and place of the first event that reports the state.
     pub since: At,
-    /// The event that told it.
+    /// That event.
     pub event: E,
-    /// Until then: it was left, or the recording ended.
+    /// End of the interval: the machine left the state, or the recording ended.
     pub until: Nanos,
-    /// Whether it was left.
+    /// Whether the machine left the state.
     pub is_complete: bool,
-    /// How far its length can be trusted.
+    /// Quality of the length.
     pub quality: Quality,
 }
 
-/// Takes what is derived, in the order of the events that tell it; all but [`DerivedSink::Event`] may
-/// be left out.
+/// Receives derived items, in the order of the events that complete them. Only [`DerivedSink::Event`] is
+/// required.
 pub trait DerivedSink {
-    /// How this consumer finds an event again; `()` where it does not.
+    /// Reference by which the consumer finds an event again; `()` if it does not need to.
     type Event: Copy + Default;
 
-    /// The event that says this: asked once for each beginning, end, send, receive and state; where threads
-    /// are followed, for each switch and wake-up as well.
+    /// Returns the reference of the current event. Called once for each begin, end, send, receive and
+    /// state; also for each switch and wakeup if threads are followed.
     #[inline]
     fn event(&mut self, kinds: &Kinds, at: &At, fact: &Fact) -> Self::Event {
         let _ = (kinds, at, fact);
         Self::Event::default()
     }
 
-    /// A span begins; its end may come.
+    /// A span begins; it may or may not end later.
     #[inline]
     fn span_begins(&mut self, kind: u32, is_keyless: bool) {
         let _ = (kind, is_keyless);
     }
 
-    /// A span: with both ends, or one that has none, or will have none.
+    /// A span: complete, or with one end that is final.
     #[inline]
     fn span(&mut self, kinds: &Kinds, span: &DerivedSpan<Self::Event>) {
         let _ = (kinds, span);
     }
 
-    /// One without a key that came in a run of its thread ([`crate::facts::Sink::run`]): nothing is
-    /// missing, and its ends are of one clock. Whoever allows runs takes it here.
+    /// A span without a key from a run of its thread ([`crate::facts::Sink::run`]): no events are
+    /// missing, and both ends have the same clock. Consumers that allow runs implement this.
     #[inline]
     fn span_in_run(&mut self, span: &SpanInRun) {
         let _ = span;
     }
 
-    /// The end of a [`SpanStatus::Whole`] has come: how long it was the innermost.
+    /// A [`SpanStatus::Whole`] span has ended; reports its self time.
     fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {
         let _ = (ended, is_certain);
     }
 
-    /// A message: with both ends, or one that has none, or will have none.
+    /// A flow: complete, or with one end that is final.
     fn flow(&mut self, kinds: &Kinds, channel: u32, flow: &DerivedFlow<Self::Event>) {
         let _ = (kinds, channel, flow);
     }
 
-    /// A machine is reported to be in a state; `is_whole` if nothing is missing since the report before.
+    /// A machine reports a state; `is_whole` if no events are missing since the previous report.
     fn state_reported(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
         let _ = (place, time, state, is_whole);
     }
 
-    /// The recording has ended in this state; `is_whole` as in [`DerivedSink::state_reported`].
+    /// The recording ends in this state; `is_whole` as in [`DerivedSink::state_reported`].
     fn state_ends(&mut self, place: (u32, Owner), time: Nanos, is_whole: bool) {
         let _ = (place, time, is_whole);
     }
 
-    /// A state has ended, or the recording in it.
+    /// A state has ended, or the recording has ended in it.
     fn state(&mut self, kinds: &Kinds, interval: &StateInterval<Self::Event>) {
         let _ = (kinds, interval);
     }
 
-    /// A thread goes into a state, where they are followed ([`crate::Known::follows_threads`]).
+    /// A thread enters a state, if threads are followed ([`crate::Known::follows_threads`]).
     ///
-    /// Gives the event, as it comes with the interval when that has ended.
+    /// Returns the reference of the event, which is repeated in the interval once that has ended.
     #[inline]
     fn thread_state_begins(&mut self, interval: &ThreadStateInterval<Self::Event>) -> Self::Event {
         interval.begun_by
@@ -203,45 +204,46 @@ pub trait DerivedSink {
         let _ = (kinds, interval);
     }
 
-    /// A thread comes to a processor, or that becomes idle, where they are followed.
+    /// A thread comes to a CPU or the CPU becomes idle, if threads are followed.
     ///
-    /// Gives the event, as [`DerivedSink::thread_state_begins`] does.
+    /// Returns the reference of the event, as [`DerivedSink::thread_state_begins`] does.
     #[inline]
     fn cpu_interval_begins(&mut self, interval: &CpuInterval<Self::Event>) -> Self::Event {
         interval.begun_by
     }
 
-    /// A processor turned to another thread, or the recording has ended.
+    /// A CPU has switched to another thread, or the recording has ended.
     #[inline]
     fn cpu_interval(&mut self, kinds: &Kinds, interval: &CpuInterval<Self::Event>) {
         let _ = (kinds, interval);
     }
 
-    /// Switches of a processor contradict each other, where they are followed.
+    /// Switches of a CPU contradict each other; only if threads are followed.
     fn contradiction(&mut self, contradiction: &Contradiction) {
         let _ = contradiction;
     }
 
-    /// What no two events say together: levels, switches, wake-ups, processes of threads.
+    /// Facts that are not derived from two events: counter samples, switches, wakeups, processes of
+    /// threads.
     #[inline]
     fn fact(&mut self, kinds: &Kinds, at: &At, fact: &Fact) {
         let _ = (kinds, at, fact);
     }
 
-    /// The first event of some on a processor ([`crate::facts::Sink::appears`]).
+    /// The first event of a batch on a CPU ([`crate::facts::Sink::appears`]).
     #[inline]
     fn appears(&mut self, cpu: u32, time: Nanos) {
         let _ = (cpu, time);
     }
 
-    /// Whether nothing more is wanted.
+    /// Whether the sink needs no further items.
     #[inline]
     fn is_enough(&self) -> bool {
         false
     }
 }
 
-/// What is kept of the event that began a span.
+/// Data kept of the event that began a span.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tag<E> {
     /// Its stream.
@@ -250,7 +252,7 @@ pub struct Tag<E> {
     pub event: E,
 }
 
-/// An edge without a thread that nobody knows.
+/// An edge without a known thread.
 #[inline]
 fn known(edge: Edge) -> Edge {
     Edge { writer: edge.writer.filter(Doubts::is_known), ..edge }
@@ -282,7 +284,7 @@ pub(crate) fn complete<E: Copy>(
     }
 }
 
-/// One that has one end.
+/// A span with one end.
 pub(crate) fn half<E: Copy>(
     kind: u32,
     edge: Edge,

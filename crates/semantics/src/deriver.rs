@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From facts in the order of time to spans, flows and states: the one place that decides which
-//! events belong together, and how sure that is. Statistics, tables, differences, paths, the viewer's
-//! index and the trace server take what it gives.
+//! Derives spans, flows and states from facts in time order. This is the one place that decides which
+//! events belong together, and with which quality. Statistics, tables, differences, paths, the viewer's
+//! index and the trace server use its output.
 //!
 //! ```text
 //! facts ─► doubts ─┬─ begin, end ────► SpanPairer ─┬─► DerivedSink
@@ -29,56 +29,57 @@ use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Sink};
 use crate::timelines::{Schedule, Timelines};
 use crate::{ClockErrors, Successions};
 
-/// What is known of a trace before its events are read.
+/// Properties of a trace that are known before its events are read.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// The time from which on events are looked at, and up to which.
+    /// Selected time range.
     pub window: Option<(Nanos, Nanos)>,
-    /// Whether the trace has events before that time: messages can be on their way where it begins.
+    /// Whether the trace has events before that range: messages can be in flight at its start.
     pub is_cut: bool,
-    /// Where events are missing.
+    /// Intervals in which events are missing.
     pub gaps: Gaps,
-    /// What the clocks of two streams may be off by.
+    /// Errors between the clocks of streams.
     pub clock_errors: ClockErrors,
-    /// When recordings begin before which all others have ended.
+    /// Starts of recordings before which all other recordings have ended.
     pub successions: Successions,
-    /// Whether the own time of spans is wanted.
+    /// Whether to compute the self time of spans.
     pub has_own: bool,
-    /// Whether it is wanted what threads do and who has the processors. By stream, whether it alone
-    /// records the switches of its processor ([`crate::facts::Facts::alone_streams`]).
+    /// Enables the timelines of threads and CPUs. By stream: whether it alone records the switches of its
+    /// CPU ([`crate::facts::Facts::alone_streams`]).
     pub follows_threads: Option<Vec<bool>>,
-    /// Where they are followed and their sums are wanted ([`Deriver::take_schedule`]): with so many buckets
-    /// of the time series of a processor at most.
+    /// Enables sums over the timelines ([`Deriver::take_schedule`]), with at most this number of buckets
+    /// in the time series of a CPU.
     pub sum_buckets: Option<usize>,
 }
 
-/// A state that holds.
+/// The current state of a machine.
 #[derive(Debug, Clone, Copy)]
 struct OpenState<E> {
     state: u32,
     since: At,
     event: E,
-    /// Whether it is the first that was reported: it can have been entered before.
+    /// Whether it is the first that was reported: it may have been entered earlier.
     is_first: bool,
-    /// When it was reported last.
+    /// Time of the last report.
     reported: Nanos,
-    /// Stream of that event.
+    /// Stream of that report.
     reported_in: StreamIndex,
-    /// Whether another stream reported another state at the same time: which of them holds is unknown.
+    /// Whether another stream reported a different state at the same time: which of them holds is
+    /// unknown.
     is_order_unknown: bool,
-    /// Whether it was entered at `since`, and has held up to `reported`.
+    /// Whether it was entered at `since` and has held until `reported`.
     is_certain: bool,
 }
 
-/// Derives what two events say together.
+/// Derives items from pairs of events.
 ///
-/// Cost: that of [`SpanPairer`], [`Flows`] and a look-up. Memory: by what is open at once: spans begun,
-/// messages on their way, machines.
+/// Cost: that of [`SpanPairer`] and [`Flows`], plus a lookup. Memory: proportional to open spans,
+/// messages in flight, and machines.
 #[derive(Debug)]
 pub struct Deriver<E> {
     begin: Nanos,
     is_cut: bool,
-    /// Whether the thread of an event is known where the event does not tell it.
+    /// Whether the thread of an event that does not contain one is known from switches.
     has_switches: bool,
     doubts: Doubts,
     clock_errors: ClockErrors,
@@ -86,17 +87,17 @@ pub struct Deriver<E> {
     spans: SpanPairer<Tag<E>>,
     flows: Flows<E>,
     states: HashMap<(u32, Owner), OpenState<E>, RandomState>,
-    /// When each machine last reported a state of an unknown thread.
+    /// Time at which each machine last reported a state of an unknown thread.
     doubted_states: HashMap<u32, Nanos, RandomState>,
     timelines: Option<Box<Timelines<E>>>,
-    /// End of the chosen time.
+    /// End of the selected time range.
     end: Nanos,
-    /// The latest end of a complete span.
+    /// Latest end of a complete span.
     whole_until: Nanos,
 }
 
 impl<E: Copy + Default> Deriver<E> {
-    /// Of a recording whose facts these are.
+    /// For the recording whose facts are passed in.
     #[must_use]
     pub fn new(facts: &Facts, known: Known) -> Self {
         let Known { window, is_cut, gaps, clock_errors, successions, has_own, .. } = known;
@@ -123,7 +124,7 @@ impl<E: Copy + Default> Deriver<E> {
         deriver
     }
 
-    /// There are more kinds by now.
+    /// Adopts kinds that were added since.
     pub fn learn(&mut self, kinds: &Kinds) {
         for kind in kinds.spans.iter().skip(self.spans.kind_count()) {
             if kind.is_filtered {
@@ -133,7 +134,7 @@ impl<E: Copy + Default> Deriver<E> {
         }
     }
 
-    /// More is known by now of where events are missing.
+    /// Replaces the known gaps, of a recording in progress.
     pub fn set_gaps(&mut self, gaps: Gaps) {
         if let Some(timelines) = &mut self.timelines {
             timelines.set_gaps(&gaps);
@@ -141,33 +142,33 @@ impl<E: Copy + Default> Deriver<E> {
         self.spans.set_gaps(gaps);
     }
 
-    /// Streams may have come; as of [`Known::follows_threads`].
+    /// Replaces [`Known::follows_threads`], as streams may have been added.
     pub fn set_alone_streams(&mut self, alone: Vec<bool>) {
         if let Some(timelines) = &mut self.timelines {
             timelines.set_alone_streams(alone);
         }
     }
 
-    /// Where events are missing.
+    /// Intervals in which events are missing.
     #[must_use]
     pub fn gaps(&self) -> &Gaps {
         self.spans.certainty().gaps()
     }
 
-    /// Threads by their numbers in [`DerivedSpan::thread`].
+    /// Threads by the numbers in [`DerivedSpan::thread`].
     #[must_use]
     pub fn threads(&self) -> &[Option<Writer>] {
         self.spans.threads()
     }
 
-    /// How long threads and processors did what, where that is wanted ([`Known::sum_buckets`]), once
-    /// [`Deriver::finish`] has been called; once.
+    /// Sums over the timelines of threads and CPUs, if enabled ([`Known::sum_buckets`]). Call once, after
+    /// [`Deriver::finish`].
     #[must_use]
     pub fn take_schedule(&mut self) -> Schedule {
         self.timelines.as_mut().map_or(Schedule::default(), |timelines| timelines.take_sums())
     }
 
-    /// Something happened on a processor.
+    /// Records that an event happened on a CPU.
     #[inline]
     pub fn appears(&mut self, cpu: u32, time: Nanos) {
         if let Some(timelines) = &mut self.timelines {
@@ -175,8 +176,8 @@ impl<E: Copy + Default> Deriver<E> {
         }
     }
 
-    /// When the recording ended, or the chosen time if that is earlier: its last event is then, and complete
-    /// spans may end later ([`crate::Extent`]).
+    /// End of the recording, or of the selected time range if that is earlier: the time of the last
+    /// event, or the end of a later complete span ([`crate::Extent`]).
     #[must_use]
     pub fn ended(&self, last_event: Option<Nanos>) -> Option<Nanos> {
         last_event.map(|last| last.max(self.whole_until.min(self.end)))
@@ -188,13 +189,13 @@ impl<E: Copy + Default> Deriver<E> {
         self.spans.is_unmatched(kind)
     }
 
-    /// Whether runs came in an order in which spans cannot be told.
+    /// Whether runs arrived in an order in which spans cannot be paired.
     #[must_use]
     pub fn is_disordered(&self) -> bool {
         self.spans.is_disordered()
     }
 
-    /// An event that is not chosen: who runs where is known from it all the same.
+    /// Processes an event that is not selected: it still determines which thread runs where.
     #[inline]
     pub fn see_unchosen(&mut self, at: &At, fact: &Fact) {
         if let Fact::Whole { .. } = fact {
@@ -203,13 +204,13 @@ impl<E: Copy + Default> Deriver<E> {
         self.doubts.see(at, fact, self.spans.certainty().gaps());
     }
 
-    /// Whether the thread of an event is unknown; all its facts have been seen.
+    /// Whether the thread of an event is unknown; call after all its facts.
     #[must_use]
     pub fn is_in_doubt(&self, at: &At) -> bool {
         self.doubts.is_in_doubt(at, self.gaps())
     }
 
-    /// Takes the next fact in the order of time.
+    /// Processes the next fact in time order.
     pub fn fact<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -232,7 +233,7 @@ impl<E: Copy + Default> Deriver<E> {
             return self.certain_fact(kinds, at, fact, sink);
         }
         self.doubts.see(at, &fact, gaps);
-        // Where switches may be missing, what an event does not tell itself nobody knows.
+        // Where switches may be missing, the thread is known only if the event contains it.
         if matches!(fact, Fact::Whole { .. } | Fact::Begin { .. })
             && self.doubts.is_in_doubt(at, gaps)
         {
@@ -294,7 +295,7 @@ impl<E: Copy + Default> Deriver<E> {
         }
     }
 
-    /// An event that says nothing without its thread, which nobody knows.
+    /// Handles a fact that needs its thread, which is unknown.
     fn doubtful_fact<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -338,8 +339,8 @@ impl<E: Copy + Default> Deriver<E> {
         self.spans.push(span, edge, (tag.stream, tag), &mut Spans { kinds, errors, sink });
     }
 
-    /// Edges of spans without keys that follow each other on one thread
-    /// ([`Sink::run`](crate::facts::Sink::run)); nothing is missing in the trace.
+    /// Processes consecutive edges of spans without keys on one thread
+    /// ([`Sink::run`](crate::facts::Sink::run)); the trace has no missing events.
     pub fn run<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -356,7 +357,7 @@ impl<E: Copy + Default> Deriver<E> {
         self.spans.push_run(at.writer, edges, (tag.stream, tag), spans);
     }
 
-    /// What whoever recorded a span has measured itself is certain.
+    /// Processes a complete span. It is certain, as its producer measured it.
     fn whole<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -402,7 +403,8 @@ impl<E: Copy + Default> Deriver<E> {
         let joined = match kinds.channels.get(channel as usize) {
             Some(of) if of.is_filtered => Joined::Doubtful,
             _ if self.flows.is_uncertain(channel) => Joined::Doubtful,
-            // By their order alone: of those that were on their way nobody knows how many there were.
+            // Matched by their order alone: the number of messages already in flight at the cut is
+            // unknown.
             _ if self.is_cut && message.key.is_none() => Joined::Doubtful,
             _ => Joined::of(&message, self.spans.certainty().gaps(), self.begin),
         };
@@ -417,7 +419,7 @@ impl<E: Copy + Default> Deriver<E> {
         sink.flow(kinds, channel, &flow);
     }
 
-    /// Messages whose departures cannot come any more.
+    /// Gives up messages whose send can no longer arrive.
     fn give_up<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -429,7 +431,7 @@ impl<E: Copy + Default> Deriver<E> {
         }
     }
 
-    /// Whether all states that a machine entered between two times are in the trace.
+    /// Whether the trace has all states that a machine entered between two times.
     fn has_all_states(&self, kinds: &Kinds, machine: u32, from: Nanos, to: Nanos) -> bool {
         if kinds.machines.get(machine as usize).is_some_and(|machine| machine.is_filtered) {
             return false;
@@ -451,7 +453,8 @@ impl<E: Copy + Default> Deriver<E> {
         let is_simultaneous =
             before.is_some_and(|of| of.reported == at.time && of.reported_in != at.stream);
         let was_unknown = before.is_some_and(|of| of.is_order_unknown && of.reported != at.time);
-        // One of two states of one time may be the one that holds: neither is known to have been left.
+        // Either of two states of the same time may be the current one: neither is known to have been
+        // left.
         let is_both = is_simultaneous
             && before.is_some_and(|of| of.since.time == at.time && of.state != state);
         let is_whole =
@@ -460,7 +463,7 @@ impl<E: Copy + Default> Deriver<E> {
         if let Some(before) = self.states.get_mut(&place)
             && before.state == state
         {
-            // Reported again: it has been in this state all along.
+            // Reported again: the machine has been in this state all along.
             before.is_order_unknown &= before.reported == at.time;
             (before.reported, before.reported_in) = (at.time, at.stream);
             before.is_certain &= is_whole;
@@ -498,7 +501,7 @@ impl<E: Copy + Default> Deriver<E> {
         is_complete: bool,
     ) -> StateInterval<E> {
         let OpenState { state, since, event, is_first, reported, is_certain, .. } = *of;
-        // How long the first and the last state hold is known only from below.
+        // The lengths of the first and the last state are lower bounds.
         let is_between = is_complete && !is_first;
         let quality = match (
             is_certain && self.has_all_states(kinds, machine, reported, until),
@@ -511,7 +514,7 @@ impl<E: Copy + Default> Deriver<E> {
         StateInterval { machine, owner, state, since, event, until, is_complete, quality }
     }
 
-    /// The trace has ended, with its last event then.
+    /// Ends the trace with its last event.
     pub fn finish<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -521,7 +524,7 @@ impl<E: Copy + Default> Deriver<E> {
         self.close(kinds, ended, sink);
     }
 
-    /// What is open when the recordings so far have ended.
+    /// Closes everything that is open at the end of the recordings so far.
     fn close<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -556,8 +559,8 @@ impl<E: Copy + Default> Deriver<E> {
         }
     }
 
-    /// Gives up what is open so often that it would fill the memory: spans of a kind, messages of a
-    /// channel of which more than so many are open. Such spans come as unfinished.
+    /// Bounds memory: gives up spans of a kind and messages of a channel if more than `most` of them are
+    /// open. Such spans are reported as unfinished.
     pub fn bound<S: DerivedSink<Event = E>>(&mut self, kinds: &Kinds, most: u64, sink: &mut S) {
         for (kind, edge, tag) in self.spans.bound(most) {
             sink.span(kinds, &half(kind, edge, tag, SpanStatus::Unfinished));
@@ -572,7 +575,7 @@ fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
     Edge { time: at.time, side, key, writer }
 }
 
-/// Hands spans on with what the clocks say of them.
+/// Adds clock errors and qualities to spans and passes them on.
 struct Spans<'a, S: DerivedSink> {
     kinds: &'a Kinds,
     errors: &'a mut ClockErrors,
@@ -603,11 +606,11 @@ impl<S: DerivedSink> SpanSink<Tag<S::Event>> for Spans<'_, S> {
     }
 }
 
-/// A deriver with whom it derives for, as one consumer of facts.
+/// A deriver with its sink, as one consumer of facts.
 pub struct Deriving<'a, S: DerivedSink> {
-    /// Who derives.
+    /// The deriver.
     pub deriver: &'a mut Deriver<S::Event>,
-    /// For whom.
+    /// The sink.
     pub sink: &'a mut S,
 }
 

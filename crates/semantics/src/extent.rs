@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From when to when a recording lasts. Decided here for every consumer, so that lengths and rates agree.
+//! Start and end of a recording. Decided here for every consumer, so that lengths and rates agree.
 //!
 //! It begins with its first event. It ends with its last event, or with a complete span that ends later:
 //! such a span (Chrome's `X`) is one event, recorded at its begin.
@@ -9,14 +9,14 @@ use lateralis_units::Nanos;
 use crate::derived::{DerivedSpan, SpanStatus};
 use crate::facts::{At, Fact};
 
-/// When a complete span ends.
+/// End of a complete span.
 #[inline]
 pub(crate) fn end_of_whole(begin: Nanos, duration_ns: u64) -> Nanos {
     Nanos(begin.0.saturating_add_unsigned(duration_ns))
 }
 
 impl Fact {
-    /// Until when the recording lasts at least, if an event says this.
+    /// Lower bound of the end of the recording, if a fact gives one.
     #[must_use]
     #[inline]
     pub fn lasts_until(&self, at: &At) -> Nanos {
@@ -27,7 +27,7 @@ impl Fact {
     }
 }
 
-/// The beginning and the end of a recording, or of the events chosen of it, by what has been read so far.
+/// Start and end of a recording, or of its selected events, as far as it has been read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
     begin: Option<Nanos>,
@@ -35,20 +35,20 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Adds events: their earliest and latest time.
+    /// Adds events by their earliest and latest time.
     #[inline]
     pub fn add_events(&mut self, first: Nanos, last: Nanos) {
         self.begin = Some(self.begin.map_or(first, |begin| begin.min(first)));
         self.reach(last);
     }
 
-    /// Adds the end of an event that has been added.
+    /// Adds the end of an event that was already added.
     #[inline]
     pub fn reach(&mut self, end: Nanos) {
         self.end = self.end.max(Some(end));
     }
 
-    /// Adds a span derived from events that have been added.
+    /// Adds a span derived from events that were already added.
     #[inline]
     pub fn add_span<E>(&mut self, span: &DerivedSpan<E>) {
         if let (SpanStatus::Whole, Some(end)) = (span.status, &span.end) {
@@ -56,7 +56,7 @@ impl Extent {
         }
     }
 
-    /// Cuts it at the end of the chosen time.
+    /// Limits the extent to the end of the selected time range.
     #[must_use]
     pub fn until(self, chosen_end: Option<Nanos>) -> Self {
         let end = self.end.map(|end| chosen_end.map_or(end, |chosen| end.min(chosen)));
@@ -75,7 +75,7 @@ impl Extent {
         self.end
     }
 
-    /// Nanoseconds from the beginning to the end, 0 if there are no events.
+    /// Nanoseconds from start to end; 0 if there are no events.
     #[must_use]
     pub fn nanos(&self) -> i64 {
         self.begin.zip(self.end).map_or(0, |(begin, end)| end.since(begin).max(0))

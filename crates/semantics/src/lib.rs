@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What events mean.
+//! Meaning of events.
 //!
 //! ```text
-//! events ─ Facts ───► begin, end, send, receive, state, switch, wake-up …   what one event says
-//!          Deriver ─► spans, flows, states, threads, processors             what two say together
-//!          KernelEvents ─► calls and their values …              what a kernel did, with its numbers
+//! events ─ Facts ───► begin, end, send, receive, state, switch, wakeup …    facts of single events
+//!          Deriver ─► spans, flows, states, threads, CPUs                   derived from pairs of events
+//!          KernelEvents ─► calls and results …                              kernel activity, with its values
 //! ```
 
 mod clock_errors;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The order of switches and wake-ups of one time.
+//! Order of switches and wakeups of equal time.
 //!
-//! Those of one stream have the order of the stream. Those of different streams have none: of the next
-//! ones of all streams the first comes that needs none of the others to come before it.
+//! Events of one stream keep the order of the stream. Different streams have no order: among the next
+//! events of all streams, the first that does not depend on another of them comes next.
 //!
 //! ```text
 //! stream 0 (CPU 0)   switch to B 7               needs B to be awake
@@ -18,42 +18,42 @@ use lateralis_units::Nanos;
 use crate::facts::{At, Fact, WakeMoment};
 use crate::thread_orders::Step;
 
-/// Events of one time that are put in order together.
+/// Events of equal time that are ordered together.
 const ALL_MAX: usize = 128;
 /// Streams whose next events are compared with all others.
 const STREAMS_MAX: usize = 32;
 
-/// What has to happen to a thread before an event.
+/// Required state of a thread before an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
     Nothing,
-    /// It leaves the processor that it is on.
+    /// It must leave its current CPU.
     Leaves(u32),
-    /// It is woken.
+    /// It must be woken.
     Wakes(u32),
 }
 
-/// Events of one time, in the order in which they came: by stream.
+/// Events of equal time, grouped by stream.
 ///
-/// Cost: nothing where they are of one stream, else 32 × 128 steps each at most. Memory: 128 events.
+/// Cost: none if they belong to one stream, else at most 32 × 128 steps each. Memory: 128 events.
 #[derive(Debug)]
 pub(crate) struct Simultaneous<E> {
     all: Vec<Option<(At, Fact, E)>>,
-    /// Those before it have been taken.
+    /// Number of events that have been taken.
     first: usize,
     are_of_several_streams: bool,
-    /// Threads whose wake-up has begun, with the stream of that.
+    /// Threads whose wakeup has begun, with its stream.
     woken: Vec<(u32, StreamIndex)>,
 }
 
-/// Events of one time, by stream.
+/// Events of equal time, by stream.
 type StepsByStream = Vec<(StreamIndex, Vec<Step>)>;
 
-/// A thread with events of one time in several streams.
+/// A thread with events of equal time in several streams.
 #[derive(Debug)]
 pub(crate) struct SpreadThread<E> {
     pub tid: u32,
-    /// What the events of each stream do to it.
+    /// Effects on the thread by the events of each stream.
     pub streams: Vec<Vec<Step>>,
     /// The last of the events.
     pub event: E,
@@ -70,7 +70,7 @@ impl<E: Copy> Simultaneous<E> {
         self.all.len() >= ALL_MAX
     }
 
-    /// Whether there are any, and no more of their time can come.
+    /// Whether there are events and no more of their time can come.
     #[inline]
     pub(crate) fn has_passed(&self, now: Option<Nanos>) -> bool {
         self.time().is_some_and(|time| now.is_none_or(|now| now != time))
@@ -135,7 +135,7 @@ impl<E: Copy> Simultaneous<E> {
 
     /// Threads that have events in several streams.
     ///
-    /// Cost: nothing where all events are of one stream, else a look-up for each.
+    /// Cost: none if all events belong to one stream, else a lookup for each.
     pub(crate) fn spread_threads(&self) -> Vec<SpreadThread<E>> {
         if !self.are_of_several_streams {
             return Vec::new();
@@ -157,12 +157,12 @@ impl<E: Copy> Simultaneous<E> {
         spread.collect()
     }
 
-    /// The threads of these events, each with the stream of an event.
+    /// Threads of these events, each with the stream of an event.
     pub(crate) fn threads(&self) -> impl Iterator<Item = (u32, StreamIndex, E)> {
         self.steps().map(|(tid, stream, _, event)| (tid, stream, event))
     }
 
-    /// The next one; `before` gives what has to happen before an event, as far as that has not happened.
+    /// The next event; `before` returns the requirements of an event that are not met yet.
     pub(crate) fn next(&mut self, before: impl Fn(&At, &Fact) -> Before) -> Option<(At, Fact, E)> {
         loop {
             while self.all.get(self.first)?.is_none() {
@@ -175,7 +175,7 @@ impl<E: Copy> Simultaneous<E> {
             let next = self.all.get_mut(index)?.take()?;
             let (at, fact, _) = next;
             if let Fact::Wake { tid, moment, .. } = fact {
-                // The other end of a wake-up that began at the same time in another stream says nothing new.
+                // The other end of a wakeup that began at the same time in another stream adds nothing.
                 let is_it = |of: &(u32, StreamIndex)| of.0 == tid && of.1 != at.stream;
                 if moment == WakeMoment::Queued && self.woken.iter().any(is_it) {
                     continue;
@@ -188,7 +188,7 @@ impl<E: Copy> Simultaneous<E> {
         }
     }
 
-    /// The next event of each stream, by processor: the order of streams is that of files.
+    /// The next event of each stream, by CPU: the order of streams is merely that of files.
     fn heads(&self) -> Vec<usize> {
         let mut heads: Vec<(Option<u32>, StreamIndex, usize)> = Vec::new();
         for (index, of) in (self.first..).zip(&self.all[self.first..]) {
@@ -201,7 +201,7 @@ impl<E: Copy> Simultaneous<E> {
         heads.into_iter().map(|(.., index)| index).collect()
     }
 
-    /// The first of the next ones of all streams that none of the others has to precede, else the first.
+    /// The first of the next events that does not depend on another of them; otherwise the first.
     fn first_ready(&self, before: &impl Fn(&At, &Fact) -> Before) -> Option<usize> {
         let others = |stream: StreamIndex| {
             let left = self.all[self.first..].iter().flatten();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recordings made one after the other: what is open at the end of one is not what ends in the
-//! next.
+//! Recordings made one after the other: items open at the end of one do not end in the next.
 //!
 //! ```text
 //! first     [ begin 7 … ]
@@ -8,27 +7,27 @@
 //!                         ▲ all that is open here stays so
 //! ```
 //!
-//! Numbers of threads, processes and requests begin again in the next recording, and whatever
-//! happened in between nobody saw. How long a recording lasted its recorder has said; its events
-//! tell less: one that sends early and one that receives late may have been there together.
-//! Recordings that overlap, by all that their clocks may be off, share what has a key.
+//! Numbers of threads, processes and requests start anew in the next recording, and events in between are
+//! not in either. The recorder stores the length of a recording; its events give less: a stream that ends
+//! early and one that begins late may belong to the same time. Recordings that overlap within the error
+//! of their clocks share items that have a key.
 
 use lateralis_units::Nanos;
 
-/// When recordings begin before which all others have ended.
+/// Starts of recordings before which all others have ended.
 ///
-/// Cost: a comparison for each question. Memory: by recordings.
+/// Cost: a comparison per query. Memory: proportional to the recordings.
 #[derive(Debug, Clone, Default)]
 pub struct Successions {
-    /// The end of all before, and the begin.
+    /// End of all recordings before, and start of the next.
     begins: Vec<(Nanos, Nanos)>,
     next: usize,
 }
 
 impl Successions {
-    /// Of recordings that lasted so long each, `None` where nobody knows, by clocks that are off by
-    /// the first of `errors` at most, or, if the second says so, perhaps by more. Where it is not
-    /// known how long each lasted and how far clocks are apart, nobody knows which came first.
+    /// From the intervals of recordings (`None` if unknown) and the error of their clocks: at most the
+    /// first of `errors`, or possibly more if the second is true. If an interval or the error is unknown,
+    /// the order of the recordings is unknown.
     #[must_use]
     pub fn of(lengths: Vec<Option<(Nanos, Nanos)>>, errors: (u64, bool)) -> Self {
         let known: Option<Vec<(Nanos, Nanos)>> = lengths.into_iter().collect();
@@ -38,8 +37,8 @@ impl Successions {
         }
     }
 
-    /// If all recordings that began before what happens now have ended: when the last of them did.
-    /// Once for each succession; times in order.
+    /// If all recordings that began before `time` have ended, returns the time at which the last of them
+    /// did. Returns each succession once; call in time order.
     #[inline]
     pub fn comes(&mut self, time: Nanos) -> Option<Nanos> {
         let mut ended = None;
@@ -51,7 +50,7 @@ impl Successions {
     }
 }
 
-/// When stretches begin before which all others have ended, by more than an error.
+/// Starts of intervals before which all others have ended, by more than the error.
 fn begins(mut lengths: Vec<(Nanos, Nanos)>, error_ns: u64) -> Vec<(Nanos, Nanos)> {
     lengths.sort_unstable();
     let mut found = Vec::new();

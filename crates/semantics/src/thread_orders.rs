@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The state of a thread after events of one time in several streams: known only if all orders of these
+//! State of a thread after events of equal time in several streams: known only if all orders of these
 //! events lead to it.
 //!
 //! ```text
@@ -15,28 +15,28 @@
 
 use lateralis_analysis::{GoesInto, ThreadState};
 
-/// Combinations of positions in the streams at most; above, the state is unknown.
+/// Largest number of combinations of positions in the streams; the state is unknown if there are more.
 const CELLS_MAX: usize = 256;
-/// Cost of a contradiction; that of a needless or missing wakeup is 1.
+/// Cost of a contradiction; a needless or missing wakeup costs 1.
 const CONTRADICTION: u32 = 1 << 16;
 
-/// What an event does to a thread.
+/// Effect of an event on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// It comes to this CPU.
     Comes(u32),
     /// It leaves this CPU.
     Leaves(u32, GoesInto),
-    /// It is woken; with the number of the wakeup.
+    /// It is woken; holds the number of the wakeup.
     Wakes(u32),
-    /// It comes to a run queue: the other end of a wakeup that began before, or the only event of one; with
-    /// the number of that event.
+    /// It comes to a run queue: the other end of a wakeup that began before, or the only event of one;
+    /// holds the number of that event.
     Queued(u32),
-    /// It is created; with the number of that event.
+    /// It is created; holds the number of that event.
     Starts(u32),
 }
 
-/// What is known of a thread.
+/// Known position of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
     Unknown,
@@ -60,11 +60,11 @@ impl After {
     const UNKNOWN: Self = Self { position: Position::Unknown, is_waker_known: false };
 }
 
-/// The thread after the event, and the cost of the event at this place of an order.
+/// Position of the thread after the event, and the cost of the event at this place of an order.
 fn apply(position: Position, step: Step, has_wakes: bool) -> (Position, u32) {
     match (step, position) {
         (Step::Comes(cpu), Position::On(_)) => (Position::On(cpu), CONTRADICTION),
-        // A thread that sleeps was woken, and no event of that is there.
+        // A sleeping thread was woken, but that event is missing.
         (Step::Comes(cpu), Position::Off(state, _)) if !state.is_waiting_for_cpu() => {
             (Position::On(cpu), has_wakes.into())
         }
@@ -92,10 +92,10 @@ fn apply(position: Position, step: Step, has_wakes: bool) -> (Position, u32) {
     }
 }
 
-/// The thread after events of one time, of each stream in its order; `has_wakes`: whether the trace has
-/// wakeups.
+/// Position of the thread after events of equal time, in stream order for each stream; `has_wakes`:
+/// whether the trace has wakeups.
 ///
-/// Cost: 256 combinations of positions at most, each with the states that the thread can be in there.
+/// Cost: at most 256 combinations of positions, each with the states that the thread can have there.
 pub(crate) fn after(before: Position, streams: &[Vec<Step>], has_wakes: bool) -> After {
     let mut cells_count = 1_usize;
     for steps in streams {
@@ -104,7 +104,7 @@ pub(crate) fn after(before: Position, streams: &[Vec<Step>], has_wakes: bool) ->
     if cells_count > CELLS_MAX {
         return After::UNKNOWN;
     }
-    // A cell for each combination of positions: that of the first stream counts fastest.
+    // A cell for each combination of positions; that of the first stream varies fastest.
     let mut cells: Vec<Vec<(Position, u32)>> = vec![Vec::new(); cells_count];
     cells[0].push((before, 0));
     for index in 0..cells_count {
@@ -134,7 +134,7 @@ fn add(cell: &mut Vec<(Position, u32)>, position: Position, cost: u32) {
     }
 }
 
-/// What all orders with the lowest cost lead to.
+/// Common result of all orders with the lowest cost.
 fn cheapest(ends: &[(Position, u32)]) -> After {
     let Some(least) = ends.iter().map(|(_, cost)| *cost).min() else { return After::UNKNOWN };
     let mut all = ends.iter().filter(|(_, cost)| *cost == least).map(|(position, _)| *position);
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!((found.position, found.is_waker_known), (Position::Off(Runnable, None), false));
     }
 
-    /// A wakeup that began before and ends now, or another one: nothing says which.
+    /// A wakeup ends that began earlier, or another one: nothing shows which.
     #[test]
     fn the_other_end_of_a_wakeup_can_be_before_a_visit_of_a_cpu_and_after_it() {
         let (ready, asleep) = (Position::Off(Runnable, None), Position::Off(Sleeping, None));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What threads do and who has the processors, from switches and wake-ups: each stretch with the events
-//! at both of its ends.
+//! Timelines of threads and CPUs, from switches and wakeups: each interval with the events at both of its
+//! ends.
 
 use std::collections::HashMap;
 
@@ -21,50 +21,50 @@ use crate::thread_orders::{After, Position, after};
 /// A thread in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadStateInterval<E = ()> {
-    /// Whose.
+    /// The thread.
     pub tid: u32,
-    /// Which; `None` where it is not known: a switch of the thread is missing.
+    /// The state; `None` if unknown: a switch of the thread is missing.
     pub state: Option<ThreadState>,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when it is known to have lasted.
+    /// Time until which it is known to have lasted.
     pub end: Nanos,
-    /// Of a thread that runs, the processor.
+    /// The CPU, if the thread runs.
     pub cpu: Option<u32>,
-    /// Of one that was woken and waits for a processor: who woke it, and which moment of that began it.
+    /// Waker and stage of the wakeup, if the thread was woken and waits for a CPU.
     pub woken: Option<(Waker, WakeMoment)>,
-    /// The switch or wake-up that put it into this state.
+    /// The switch or wakeup that began the state.
     pub begun_by: E,
-    /// The one that ended it; `None`: the recording ended.
+    /// The event that ended it; `None`: the recording ended.
     pub ended_by: Option<E>,
-    /// The stream of the event that said so last.
+    /// Stream of the last event that confirmed it.
     pub stream: StreamIndex,
-    /// Whether it ended when the thread came to a processor.
+    /// Whether it ended because the thread came to a CPU.
     pub comes_to_cpu: bool,
-    /// Of one whose state is not known: whether it had no processor all the time.
+    /// If the state is unknown: whether the thread was off the CPU all the time.
     pub is_off_cpu: bool,
-    /// How far the length can be trusted.
+    /// Quality of the length.
     pub quality: Quality,
 }
 
-/// A processor from one switch to the next.
+/// A CPU from one switch to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuInterval<E = ()> {
-    /// Which.
+    /// The CPU.
     pub cpu: u32,
-    /// Who came; `None`: it became idle.
+    /// The thread that came; `None`: the CPU became idle.
     pub tid: Option<u32>,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until the next switch of it; `None`: the recording ended, and nothing says how long it stayed.
+    /// Time of the next switch; `None`: the recording ended, and the length of the stay is unknown.
     pub end: Option<Nanos>,
-    /// The switch with which it came.
+    /// The switch that began it.
     pub begun_by: E,
-    /// How far it can be trusted that this one had the processor all the time.
+    /// Quality of the claim that the thread had the CPU all the time.
     pub quality: Quality,
 }
 
-/// How long threads and processors did what.
+/// Sums over the timelines of threads and CPUs.
 #[derive(Debug, Default)]
 pub struct Schedule {
     sums: Option<Box<ScheduleSums>>,
@@ -77,19 +77,19 @@ impl Schedule {
     /// CPUs that are followed; a damaged trace may name four thousand million.
     pub const CPUS_MAX: usize = 1 << 16;
 
-    /// Number of switches of other CPUs.
+    /// Number of switches of CPUs that are not followed.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Processors and their times.
+    /// CPUs and their times.
     pub fn cpus(&self) -> impl Iterator<Item = (u32, &CpuTime)> {
         let times = self.sums.iter().flat_map(|sums| sums.utilisation.cpus());
         self.cpus.iter().copied().zip(times)
     }
 
-    /// Threads that came to processors or left them.
+    /// Threads that came to CPUs or left them.
     pub fn ran(&self) -> impl Iterator<Item = (u32, &ThreadTime)> {
         let times = self.sums.iter().flat_map(|sums| sums.utilisation.threads());
         self.tids.iter().copied().zip(times)
@@ -101,50 +101,50 @@ impl Schedule {
         self.tids.iter().copied().zip(times)
     }
 
-    /// Wake-ups of threads that were awake.
+    /// Number of wakeups of threads that were awake.
     #[must_use]
     pub fn needless_wakes(&self) -> u64 {
         self.sums.as_ref().map_or(0, |sums| sums.needless_wakes)
     }
 
-    /// A thread that a time names.
+    /// A thread by its number in the times.
     #[must_use]
     pub fn tid(&self, thread: u32) -> Option<u32> {
         self.tids.get(thread as usize).copied()
     }
 
-    /// A processor that a time names.
+    /// A CPU by its number in the times.
     #[must_use]
     pub fn cpu(&self, cpu: u32) -> Option<u32> {
         self.cpus.get(cpu as usize).copied()
     }
 }
 
-/// What is remembered of a thread.
+/// Current state of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Thread<E> {
-    /// The event that put it into its state; `None` where nothing is known.
+    /// The event that began the state; `None` if nothing is known.
     begun_by: Option<E>,
-    /// Who woke it, if that did.
+    /// The waker, if a wakeup began the state.
     woken: Option<(Waker, WakeMoment)>,
     /// The stream of that event.
     stream: StreamIndex,
 }
 
-/// Number of the machine whose thread or processor this is, where each has `step` of them.
+/// Machine of a thread or CPU number, where each machine has `step` numbers.
 fn host_of(number: u32, step: u32) -> u32 {
     number.checked_div(step).unwrap_or(0).min(HOSTS_MAX)
 }
 
-/// The last machine that is told apart.
+/// The last machine that is distinguished.
 const HOSTS_MAX: u32 = 1 << 8;
 
-/// What is remembered of a processor: who came, when, by which event.
+/// Current occupant of a CPU: thread, time and event of its arrival.
 type Came<E> = (Option<u32>, Nanos, E);
 
-/// Follows threads and processors.
+/// Follows threads and CPUs.
 ///
-/// Cost: constant for each switch and wake-up. Memory: by threads and processors.
+/// Cost: constant for each switch and wakeup. Memory: proportional to threads and CPUs.
 #[derive(Debug)]
 pub struct Timelines<E> {
     scheduling: Scheduling,
@@ -152,27 +152,27 @@ pub struct Timelines<E> {
     cpus: Numbering<u32>,
     /// By thread.
     of_threads: Vec<Thread<E>>,
-    /// By processor.
+    /// By CPU.
     came: Vec<Option<Came<E>>>,
-    /// Streams that alone record the switches of their processor: losses of others do not matter to it.
+    /// Streams that alone record the switches of their CPU: losses of others do not affect it.
     alone: Vec<bool>,
     stream: StreamIndex,
     ended: Vec<ThreadInterval>,
-    /// Switches and wake-ups of the last time, while others of that time may come.
+    /// Switches and wakeups of the latest time, while further ones of that time may come.
     simultaneous: Simultaneous<E>,
-    /// Where there are more events of one time than are put in order together: each of their threads, with
-    /// the stream of its first event, its last event, and whether it has events in several streams.
+    /// If there are too many events of equal time to order: each of their threads, with the stream of its
+    /// first event, its last event, and whether it has events in several streams.
     spread: HashMap<u32, (StreamIndex, E, bool), RandomState>,
-    /// Threads of which several events of this time can be the one that wakes them.
+    /// Threads for which several events of this time can be the wakeup.
     unknown_wakers: Vec<u32>,
-    /// By machine, when its last switch or wake-up was.
+    /// Time of the last switch or wakeup, by machine.
     seen_until: Vec<Option<Nanos>>,
     /// Switches of CPUs that are not followed.
     left_out: u64,
 }
 
 impl<E: Copy + Default> Timelines<E> {
-    /// From a moment on; with sums that have so many buckets of a time series at most, where they are wanted.
+    /// Starts at a time; `sums`: compute sums, with at most this number of buckets in a time series.
     pub(crate) fn new(begin: Nanos, gaps: &Gaps, alone: Vec<bool>, sums: Option<usize>) -> Self {
         Self {
             scheduling: Scheduling::new(begin, gaps, sums),
@@ -204,7 +204,7 @@ impl<E: Copy + Default> Timelines<E> {
         has_room.then(|| self.cpus.number(cpu))
     }
 
-    /// Something happened on a processor.
+    /// Records that an event happened on a CPU.
     #[inline]
     pub(crate) fn appears(&mut self, cpu: u32, time: Nanos) {
         if let Some(cpu) = self.cpu(cpu) {
@@ -212,7 +212,7 @@ impl<E: Copy + Default> Timelines<E> {
         }
     }
 
-    /// The sums, where they are wanted, of what has ended; from now on there are none.
+    /// Takes the sums of everything that has ended; afterwards there are none.
     pub(crate) fn take_sums(&mut self) -> Schedule {
         let things = |of: &Numbering<u32>| of.things().to_vec();
         let sums = self.scheduling.take_sums();
@@ -229,7 +229,7 @@ impl<E: Copy + Default> Timelines<E> {
         &mut self.of_threads[index]
     }
 
-    /// A machine has recorded a switch or a wake-up.
+    /// Records a switch or a wakeup of a machine.
     #[inline]
     fn see(&mut self, host: u32, time: Nanos) {
         let index = host as usize;
@@ -239,8 +239,8 @@ impl<E: Copy + Default> Timelines<E> {
         self.seen_until[index] = Some(time);
     }
 
-    /// Until when an interval of a thread that had not ended is known to have lasted, if its recording ended
-    /// then. Of several machines the last event need not be of its own.
+    /// Time until which an open interval of a thread is known to have lasted, if its recording ended at
+    /// `end`. With several machines, the last event may be that of another machine.
     fn lasted_until(&self, tid: u32, begin: Nanos, end: Nanos) -> Nanos {
         if self.seen_until.iter().flatten().nth(1).is_none() {
             return end;
@@ -249,8 +249,8 @@ impl<E: Copy + Default> Timelines<E> {
         seen.copied().flatten().map_or(begin, |seen| seen.min(end).max(begin))
     }
 
-    /// Takes a switch or a wake-up; of another fact nothing follows. What it does is known once all others of
-    /// its time have come.
+    /// Processes a switch or a wakeup; ignores other facts. The effect is known once all others of its
+    /// time have come.
     pub(crate) fn fact<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -267,7 +267,7 @@ impl<E: Copy + Default> Timelines<E> {
                     return;
                 }
             }
-            // Of one whose switches are left out nothing would say when it ran.
+            // If its switches are left out, nothing would show when it ran.
             Fact::Wake { tid, is_whole: true, .. } if tid != 0 => {}
             _ => return,
         }
@@ -279,7 +279,7 @@ impl<E: Copy + Default> Timelines<E> {
         self.simultaneous.push(*at, *fact, event);
     }
 
-    /// Time has come up to here, or to the end: what happened earlier is known completely.
+    /// Advances the time, or ends it: everything earlier is known completely.
     #[inline]
     pub(crate) fn pass<S: DerivedSink<Event = E>>(
         &mut self,
@@ -300,7 +300,7 @@ impl<E: Copy + Default> Timelines<E> {
         }
     }
 
-    /// Notes the threads of events of one time that are not put in order with others of that time.
+    /// Notes the threads of events of equal time that are not ordered with others of that time.
     #[cold]
     fn add_spread(&mut self) {
         for (tid, stream, event) in self.simultaneous.threads() {
@@ -309,8 +309,8 @@ impl<E: Copy + Default> Timelines<E> {
         }
     }
 
-    /// What threads with events of one time in several streams do is unknown where these are too many to be
-    /// compared.
+    /// Sets threads with events of equal time in several streams to unknown if there are too many events
+    /// to compare.
     #[cold]
     fn forget_spread<S: DerivedSink<Event = E>>(
         &mut self,
@@ -327,7 +327,7 @@ impl<E: Copy + Default> Timelines<E> {
         }
     }
 
-    /// What a thread does from now on is unknown.
+    /// Sets the state of a thread to unknown from now on.
     fn forget<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -358,7 +358,7 @@ impl<E: Copy + Default> Timelines<E> {
         }
     }
 
-    /// What is known of a thread after its events of one time, whatever their order; with its last event.
+    /// State of a thread after its events of equal time, whatever their order; with its last event.
     fn foresee(&mut self, of: &SpreadThread<E>, time: Nanos) -> (u32, After, E) {
         let thread = self.threads.number(of.tid);
         let before = match self.scheduling.now(thread) {
@@ -378,7 +378,8 @@ impl<E: Copy + Default> Timelines<E> {
         (thread, after, of.event)
     }
 
-    /// Whether a thread is taken for where its events of this time put it, whatever their order.
+    /// Whether the assumed state of a thread is the one that its events of this time lead to in any
+    /// order.
     fn is_at(&self, thread: u32, position: Position) -> bool {
         match (position, self.scheduling.now(thread)) {
             (Position::On(cpu), Some((Some(ThreadState::Running), _, Some(on)))) => {
@@ -390,7 +391,7 @@ impl<E: Copy + Default> Timelines<E> {
         }
     }
 
-    /// What a thread has to do before an event can happen, by what is known of it now.
+    /// Required change of a thread before an event can happen, given its current state.
     fn state_before(&self, at: &At, fact: &Fact) -> Before {
         let state_of = |tid: u32| {
             let now = self.threads.known(&tid).and_then(|thread| self.scheduling.now(thread));
@@ -444,7 +445,7 @@ impl<E: Copy + Default> Timelines<E> {
                     }
                     false => self.scheduling.wake(at.time, thread),
                 };
-                // Of several that wake a thread it is the first who makes it ready.
+                // Of several wakeups of a thread the first makes it runnable.
                 let is_waker_known = !self.unknown_wakers.contains(&thread);
                 let waker = if is_waker_known { waker } else { Waker::Unknown(None) };
                 let woken = is_ready.then_some((thread, (waker, moment)));
@@ -501,7 +502,7 @@ impl<E: Copy + Default> Timelines<E> {
         self.came[index] = Some((tid, at.time, sink.cpu_interval_begins(&comes)));
     }
 
-    /// Hands on who had a processor until now.
+    /// Reports the interval of the thread that had a CPU until now.
     fn leave_cpu<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -517,8 +518,8 @@ impl<E: Copy + Default> Timelines<E> {
         sink.cpu_interval(kinds, &CpuInterval { cpu, tid, begin, end, begun_by, quality });
     }
 
-    /// Hands on the states that have ended, by an event or with the recording; with the thread that was
-    /// woken now, by whom.
+    /// Reports the states that an event or the end of the recording has ended; with the thread that was
+    /// woken now, and its waker.
     fn end_states<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -565,8 +566,9 @@ impl<E: Copy + Default> Timelines<E> {
                 quality,
             };
             sink.thread_state(kinds, &interval);
-            // One that turned into another state without being named by the event goes on in it.
-            // Few end by one event; with the recording all do, and are not asked.
+            // If several intervals of a thread have ended, its new state begins after the last of them.
+            // One event ends few intervals; the end of the recording ends all, but begins no state and
+            // searches nothing.
             let goes_on = |_: &E| ended[index + 1..].iter().any(|next| next.thread == thread);
             if let Some(event) = ended_by.filter(|event| !goes_on(event)) {
                 self.begin_state(thread, event, sink);
@@ -576,7 +578,7 @@ impl<E: Copy + Default> Timelines<E> {
         self.ended = ended;
     }
 
-    /// Hands on that a thread is in another state by an event, if it is.
+    /// Reports that an event has put a thread into another state, if it has.
     fn begin_state<S: DerivedSink<Event = E>>(&mut self, thread: u32, event: E, sink: &mut S) {
         let Some((state, begin, cpu)) = self.scheduling.now(thread) else { return };
         let of = *self.of_thread(thread);
@@ -603,7 +605,7 @@ impl<E: Copy + Default> Timelines<E> {
         (of.begun_by, of.stream) = (Some(begun_by), stream);
     }
 
-    /// The recording has ended, with its last event then; another may begin.
+    /// Ends the recording with its last event; another may follow.
     pub(crate) fn finish<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -643,8 +645,8 @@ mod tests {
         }
     }
 
-    /// Switches, each with stream, time, processor, and the threads that leave and come; what is not over
-    /// when the last of all recordings ends: thread, stream, since when and until when.
+    /// Switches with stream, time, CPU, and the threads that leave and come. Returns the states open at
+    /// the end of the last recording: thread, stream, begin and end.
     fn unfinished(switches: &[(u32, i64, u32, u32, u32)], end: i64) -> Vec<(u32, u32, i64, i64)> {
         let mut timelines = Timelines::new(Nanos(0), &Gaps::default(), vec![true; 2], None);
         let (kinds, mut sink) = (Kinds::default(), Ended::default());
@@ -671,12 +673,12 @@ mod tests {
         assert_eq!(unfinished(&both, 90), [(7, 0, 20, 20), (8, 0, 20, 20), (thread, 1, 60, 60)]);
     }
 
-    /// What is exact of a thread after events of one time in three streams: sleeping, runnable, running.
+    /// Exact states of a thread after events of equal time in three streams: sleeping, runnable, running.
     fn states(facts: &[FactOf], order: [u32; 3]) -> Vec<ThreadStateInterval> {
         let mut timelines = Timelines::new(Nanos(0), &Gaps::default(), vec![true; 3], None);
         let (kinds, mut sink) = (Kinds::default(), Ended::default());
         let mut facts = facts.to_vec();
-        // Those of one stream have its order.
+        // Events of one stream keep its order.
         facts.sort_by_key(|(stream, time, ..)| (*time, order[*stream as usize]));
         for (stream, time, cpu, fact) in facts {
             let stream = StreamIndex(order[stream as usize]);
@@ -704,7 +706,7 @@ mod tests {
         let by = Waker::Thread(9);
         let facts = [
             (1, 10, 1, switch(0, Leaving::Unknown, 7)),
-            // It sleeps, is woken, comes to another processor, all at once.
+            // It sleeps, is woken, and comes to another CPU, all at the same time.
             (1, 20, 1, switch(7, Leaving::Waiting, 0)),
             (2, 20, 2, wake(by, WakeMoment::Begin)),
             (0, 20, 0, wake(Waker::Unknown(None), WakeMoment::Queued)),
@@ -755,7 +757,7 @@ mod tests {
         }
     }
 
-    /// More switches of one time than are put in order together: two streams have events of the same thread.
+    /// More switches of equal time than are ordered together: two streams have events of the same thread.
     #[test]
     fn a_thread_with_too_many_events_of_one_time_is_in_an_unknown_state() {
         let switch = |from, to| {
@@ -782,11 +784,11 @@ mod tests {
     /// Stream, time and CPU of a fact.
     type FactOf = (u32, i64, u32, Fact);
 
-    /// A thread in a state: which thread, its state, since when and until when.
+    /// A thread in a state: thread, state, begin and end.
     type Row = (u32, &'static str, i64, i64);
 
-    /// What happened on three CPUs, most of it at one time with something else: the events, each with its
-    /// stream, time and CPU, and all states that lasted.
+    /// Events on three CPUs, most of them at the same time as others: the events, each with its stream,
+    /// time and CPU, and all states that lasted.
     fn history(seed: u64) -> (Vec<FactOf>, Vec<Row>) {
         let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut below = |bound: usize| {
@@ -863,7 +865,7 @@ mod tests {
         }
     }
 
-    /// Each processor has as many switches of one time as a packet holds: that costs no search among all.
+    /// Each CPU has as many switches of equal time as a packet holds: no search among all events.
     #[test]
     fn many_switches_of_one_time_are_taken_in_steps() {
         let mut timelines = Timelines::new(Nanos(0), &Gaps::default(), vec![true; 3], None);

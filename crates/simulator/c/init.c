@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The first process of the simulated machine: prepares it, runs one program, and tells the plugin outside
- * what the program prints, what is mapped where, and how it ended. No libc: it is part of `lat`, and small.
+ * The first process of the simulated machine: prepares it, runs one program, and sends the plugin outside
+ * the program's output, its mappings, and how it ended. No libc: it is part of `lat`, and small.
  *
  * The job is a file of strings, each ended by a zero byte: user, group, folder, file of the program,
  * number of arguments, arguments, environment.
@@ -40,7 +40,7 @@ enum {
     PAGE = 4096,
     CHUNK = LAT_CALL_BYTES_MAX,
     STRINGS_MAX = 1 << 14,
-    /* How often records of the kernel are fetched: of a machine that is killed, the rest is lost. */
+    /* How often records of the kernel are fetched; if the machine is killed, the rest is lost. */
     FETCH_MS = 10,
 };
 
@@ -106,7 +106,7 @@ static void tell(enum lat_frame kind, const void *data, size_t size) {
 
 static void tell_problem(const char *what) { tell(LAT_FRAME_PROBLEM, what, length(what)); }
 
-/* The plugin ends the machine when it has been told; without one the kernel does. */
+/* `lat` ends the machine when it has read LAT_FRAME_STATUS; without it the kernel does. */
 static __attribute__((noreturn)) void stop(void) {
     call4(__NR_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, LINUX_REBOOT_CMD_POWER_OFF, 0);
     for (;;) {
@@ -294,7 +294,7 @@ static void read_task(struct lat_begin *begin) {
     }
 }
 
-/* Records of what programs map, of their names and threads, as perf has them. */
+/* Records of mappings, names and threads of programs, in the format of perf. */
 struct events {
     int file;
     volatile struct perf_event_mmap_page *page;
@@ -340,7 +340,7 @@ static void open_events(struct lat_begin *begin, bool with_switches) {
     begin->time_shift = events[0].page->time_shift;
 }
 
-/* Whole records only: between two calls of the plugin none is cut. */
+/* Whole records only: no record is split between two calls of the plugin. */
 static void fetch_records(void) {
     for (unsigned cpu = 0; cpu < event_count; cpu++) {
         volatile struct perf_event_mmap_page *page = events[cpu].page;
@@ -405,7 +405,7 @@ static struct job read_job(void) {
     if (size == 0 || size == ROOM || all[size - 1] != 0 || arguments == 0 || arguments > count - FIXED) {
         fail("the job is damaged");
     }
-    /* Behind the arguments stands the end of their list: the environment makes room for it. */
+    /* The arguments end with NULL: the environment is moved by one to make room for it. */
     for (size_t at = count; at > FIXED + arguments; at--) {
         strings[at] = strings[at - 1];
     }
@@ -422,7 +422,7 @@ static struct job read_job(void) {
     };
 }
 
-/* In the new process: everything up to the exec, then the number of the error that it had. */
+/* In the new process: everything up to the exec; if the exec fails, its error number. */
 static __attribute__((noreturn)) void become(const struct job *job, int out, int err, int problem) {
     long null = call3(__NR_open, "/dev/null", O_RDONLY, 0);
     call2(__NR_dup2, null, 0);
@@ -514,7 +514,7 @@ static void send_vdso(const unsigned long *auxiliary) {
             size_t size = *(const uint64_t *)(image + SECTIONS_AT) +
                           (size_t) * (const uint16_t *)(image + ENTRY_SIZE) *
                               *(const uint16_t *)(image + ENTRIES);
-            /* What nobody has looked at yet is not in memory. */
+            /* Pages that were never accessed are not in memory. */
             size = size < CHUNK ? size : CHUNK;
             memcpy(buffer, image, size);
             tell(LAT_FRAME_VDSO, buffer, size);
@@ -535,7 +535,7 @@ static void work(const unsigned long *stack) {
     mount("tracing", "/sys/kernel/tracing", "tracefs");
     read_symbols(&begin);
     read_task(&begin);
-    /* Behind arguments and environment. */
+    /* After the arguments and the environment. */
     const unsigned long *at = stack + 1 + stack[0] + 1;
     while (*at++) {
     }
@@ -543,7 +543,7 @@ static void work(const unsigned long *stack) {
     struct job job = read_job();
     open_events(&begin, job.with_switches);
     tell(LAT_FRAME_BEGIN, &begin, sizeof begin);
-    /* From here on all is translated anew, as soon as the processors stop for a moment. */
+    /* From here on all code is translated again, as soon as the CPUs stop for a moment. */
     for (int times = 0; times < 100; times++) {
         call0(__NR_sched_yield);
     }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Plugin of QEMU that writes which blocks of code each simulated processor executes.
+ * Plugin of QEMU that writes which blocks of code each simulated CPU executes.
  *
- * It has two phases. While the guest boots, only calls of its init are looked for, so that booting
- * is as fast as without a plugin. With LAT_FRAME_BEGIN all code is translated anew, and then:
+ * It has two phases. While the guest boots, only calls of its init are detected, so that booting
+ * is as fast as without a plugin. At LAT_FRAME_BEGIN all code is translated again, and then:
  *
  *   user code     every instruction counts itself, and every block of a recorded thread is written
  *   kernel code   blocks add their size to the count; with `kernel=on` they are written as well
  *
- * `mode` of each processor says which of both it executed last. The first block of the other kind sees
- * that and calls a function that reads registers and memory; all other blocks do not.
+ * `mode` of each CPU is the kind that it executed last. The first block of the other kind detects
+ * the change and calls a function that reads registers and memory; all other blocks do not.
  *
- * QEMU must run with -icount: one thread then executes all processors by turns, so that nothing here
+ * QEMU must run with -icount: one thread then executes all CPUs in turn, so that nothing here
  * needs a lock, and the guest's time stamp counter is the number of instructions executed so far (one
- * nanosecond each) and of nanoseconds in which all processors were idle.
+ * nanosecond each) plus the nanoseconds in which all CPUs were idle.
  *
  * Code is translated once for all places at which the same page is mapped, in programs that share a
- * library, for instance. So where it is executed is read from the processor for each page, and again
- * whenever the kernel, which alone changes that, was there in between (`distance`).
+ * library, for instance. So the address of execution is read from the CPU for each page, and again
+ * whenever the kernel ran in between, because only the kernel changes mappings (`distance`).
  *
- * Blocks are also translated once for all processors, and QEMU 10 takes the number of the one that
- * translated them for that of the one that runs, in calls as in what translated code changes by itself.
- * So with several processors every block calls, and which of them runs is found out here (`find_cpu`).
+ * Blocks are also translated once for all CPUs, and QEMU 10 passes the number of the CPU that
+ * translated a block instead of the one that runs it, both in calls and in inline operations.
+ * So with several CPUs every block calls, and `find_cpu` determines which of them runs.
  */
 #include "protocol.h"
 #include "qemu_plugin.h"
@@ -45,7 +45,7 @@ enum mode { MODE_KERNEL, MODE_USER, MODE_CLOCK_READ };
 /* The process that the kernel starts. */
 #define INIT 1
 
-/* What translated code changes by itself. */
+/* Changed by inline operations of translated code. */
 struct slot {
     uint64_t count; /* instructions begun */
     uint64_t mode;
@@ -61,10 +61,10 @@ struct cpu {
     bool is_thread_known; /* the thread below was written */
     uint32_t tid, process;
     uint64_t cr3_value;
-    uint64_t others;      /* instructions of other processors when the last block began */
+    uint64_t others;      /* instructions of other CPUs when the last block began */
     uint64_t recorded;
-    uint64_t epoch;       /* another one whenever a program goes on */
-    uint64_t distance;    /* what was written last: from where blocks are defined to where they are */
+    uint64_t epoch;       /* changes whenever a program resumes */
+    uint64_t distance;    /* written last: from the defined addresses of blocks to the executed ones */
     uint64_t last_truth;
 };
 
@@ -76,7 +76,7 @@ struct block {
     bool is_system_call; /* its last instruction is `syscall` */
 };
 
-/* Code that is translated, and where it was when it was last looked at. */
+/* Translated code, and its address when it was last read. */
 struct page {
     uint64_t number;
     uint64_t epoch;
@@ -85,9 +85,9 @@ struct page {
 
 static struct cpu cpus[CPUS_MAX];
 static unsigned cpu_count;
-/* The processor that runs. */
+/* The CPU that runs. */
 static unsigned running;
-/* Where the kernel's memory of each processor is. */
+/* Address of the kernel's per-CPU memory. */
 static uint64_t bases[CPUS_MAX];
 static struct qemu_plugin_scoreboard *slots;
 static qemu_plugin_u64 counter, mode_of;
@@ -105,8 +105,8 @@ static uint8_t definitions[DEFINITIONS];
 static uint32_t definition_bytes;
 
 /*
- * Of all processors, in the order in which it happened: a thread that goes on elsewhere does so behind
- * what it executed before.
+ * Words of all CPUs, in the order of execution: if a thread migrates to another CPU, its words there
+ * follow those of what it executed before.
  */
 static uint32_t words[WORDS];
 static uint32_t word_count;
@@ -124,13 +124,13 @@ static uint64_t handlers[VECTORS];
 static uint32_t starter;
 static uint64_t starter_cr3;
 static bool has_starter;
-/* Time stamp counter less the instructions of all processors. */
+/* Time stamp counter minus the instructions of all CPUs. */
 static uint64_t idle_time;
 
-/* Whether translated code may change slots and look at them by itself. */
+/* Whether translated code may change and test slots with inline operations. */
 static bool is_alone(void) { return cpu_count == 1; }
 
-/* Where nobody reads any more, there is nothing left to do. */
+/* If the reader has closed the pipe, there is nothing left to do. */
 static void write_all(const void *data, size_t size) {
     const uint8_t *at = data;
     while (size > 0) {
@@ -224,8 +224,8 @@ static bool read_memory(uint64_t address, void *to, size_t size) {
 }
 
 /*
- * Which processor runs: the kernel keeps the address of each processor's own memory in one of two registers,
- * and swaps them where a program is entered and left.
+ * Which CPU runs: the kernel keeps the address of the per-CPU memory in one of two registers,
+ * and swaps them when it enters and leaves a program.
  */
 static void find_cpu(void) {
     uint64_t one = read_register(cpus[0].kernel_gs);
@@ -251,7 +251,7 @@ static uint64_t all_counts(void) {
 
 static uint64_t now(void) { return all_counts() + idle_time; }
 
-/* The block before is over: says how much of it was begun, where that is not all. */
+/* The previous block has ended: writes how many of its instructions were begun, if not all. */
 static void end_block(unsigned index) {
     struct cpu *cpu = &cpus[index];
     uint64_t begun = cpu->slot->count - cpu->block_begin;
@@ -272,8 +272,8 @@ static void leave(unsigned index) {
 }
 
 /*
- * Where the processor would have gone on if nothing had come from outside: of the words that it puts on the
- * stack before a handler runs, maybe below them the code of an error. With `from_user`, the segments of
+ * Where the CPU would have continued without the interrupt or exception: one of the words that it pushes
+ * before a handler runs, possibly with an error code below them. With `from_user`, the segments of
  * programs are in their places.
  */
 static uint64_t saved_address(unsigned index, bool from_user) {
@@ -309,7 +309,7 @@ static void take_clock(unsigned index) {
     idle_time = ((high << 32) | (uint32_t)low) - all_counts();
 }
 
-/* The first block of the kernel behind one of a program, or behind a reading of the clock. */
+/* The first block of the kernel after one of a program, or after the clock was read. */
 static void enter_kernel(unsigned index, void *userdata) {
     if (!is_alone()) {
         find_cpu();
@@ -372,7 +372,7 @@ static void find_thread(unsigned index, uint64_t task, uint64_t cr3) {
     cpu->is_recorded = true;
 }
 
-/* The first block of a program behind one of the kernel. */
+/* The first block of a program after one of the kernel. */
 static void enter_user(unsigned index, void *userdata) {
     if (!is_alone()) {
         find_cpu();
@@ -392,7 +392,7 @@ static void enter_user(unsigned index, void *userdata) {
         task = 0;
     }
     if (was_recorded) {
-        /* The flow of the kernel led here, and goes on, unless this turns out to be another thread. */
+        /* The flow of the kernel led here, and continues unless this is another thread. */
         end_block(index);
         cpu->block_size = 0;
     }
@@ -487,7 +487,7 @@ static void execute_instruction(unsigned index, void *userdata) {
     }
 }
 
-/* A string instruction is entered anew for each repetition. */
+/* A string instruction is entered again for each repetition. */
 static void execute_repeated(unsigned index, void *userdata) {
     index = running;
     struct cpu *cpu = &cpus[index];
@@ -522,7 +522,7 @@ static bool is_system_call(const uint8_t *bytes, size_t size) {
     return size == 2 && bytes[0] == 0x0f && bytes[1] == 0x05;
 }
 
-/* A repeat prefix, maybe others, and an opcode of string instructions. */
+/* A repeat prefix, possibly other prefixes, and an opcode of string instructions. */
 static bool is_repeated(const uint8_t *bytes, size_t size) {
     bool has_prefix = false;
     for (size_t at = 0; at < size; at++) {
@@ -545,7 +545,7 @@ static void *grown(void *old, size_t size) {
     return grown;
 }
 
-/* Where code of a page is remembered; few blocks are translated, so that a search is good enough. */
+/* The entry for code of a page; few blocks are translated, so a linear search is fast enough. */
 static uint32_t page_of(uint64_t ip) {
     uint64_t number = ip >> 12;
     for (uint32_t at = page_count; at > 0; at--) {
@@ -775,7 +775,7 @@ static void end(qemu_plugin_id_t id, void *userdata) {
     flush();
 }
 
-/* All processors stand still. */
+/* All CPUs are stopped. */
 static void begin(qemu_plugin_id_t id) {
     for (unsigned index = 0; index < cpu_count; index++) {
         cpus[index].slot->count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the guest's init tells the plugin, and what the plugin writes into its pipe.
- * crates/simulator/src/frame.rs and src/log.rs are the reading side of the second.
+ * Calls of the plugin by the guest's init, and frames that the plugin writes into its pipe.
+ * crates/simulator/src/frame.rs and src/log.rs read the frames.
  */
 #ifndef LAT_SIMULATOR_PROTOCOL_H
 #define LAT_SIMULATOR_PROTOCOL_H
@@ -31,7 +31,7 @@ enum lat_frame {
     /* Frames of the plugin itself. */
     LAT_FRAME_BLOCKS = 16,  /* definitions: struct lat_block, sizes of instructions, their bytes */
     LAT_FRAME_FLOW = 17,    /* words, below */
-    LAT_FRAME_COUNTS = 18,  /* struct lat_counts of one processor, at the end */
+    LAT_FRAME_COUNTS = 18,  /* struct lat_counts of one CPU, at the end */
     LAT_FRAME_TRUTH = 19,   /* 64-bit words: every instruction, where tests ask for it */
 };
 
@@ -50,13 +50,13 @@ struct lat_block {
 
 /* Words of a flow: a block's number, or one of these with what belongs to it. */
 enum lat_word {
-    LAT_WORD_PART = 0xfffffffeu,   /* of the block before only so many instructions were begun: 1 word */
+    LAT_WORD_PART = 0xfffffffeu,   /* begun instructions of the previous block: 1 word */
     LAT_WORD_THREAD = 0xfffffffdu, /* what follows is of this thread: tid, process, CR3 (2 words) */
     LAT_WORD_TIME = 0xfffffffcu,   /* time stamp counter of the next block: 2 words */
     LAT_WORD_EVENT = 0xfffffffbu,  /* from outside; the address that would have come next: 2 words */
     LAT_WORD_LEAVE = 0xfffffffau,  /* what follows is not recorded */
-    LAT_WORD_CPU = 0xfffffff8u,    /* what follows is of this processor: 1 word */
-    LAT_WORD_MOVE = 0xfffffff9u,   /* blocks lie so far behind where they are defined: 2 words */
+    LAT_WORD_CPU = 0xfffffff8u,    /* what follows is of this CPU: 1 word */
+    LAT_WORD_MOVE = 0xfffffff9u,   /* executed minus defined address of blocks: 2 words */
 };
 #define LAT_BLOCKS_MAX 0xf0000000u
 
@@ -65,7 +65,7 @@ enum lat_word {
 #define LAT_TRUTH_UNDONE 0x7ffd000000000000u /* the instruction before did not retire */
 
 struct lat_begin {
-    uint64_t current_task; /* offset of the running task's address in the memory of each processor */
+    uint64_t current_task; /* offset of the running task's address in the per-CPU memory */
     uint64_t pid;          /* offset of `pid` in a task; `tgid` follows it */
     uint64_t mm;           /* offset of `mm` in a task */
     uint64_t idt;          /* address of the interrupt descriptor table */
@@ -73,7 +73,7 @@ struct lat_begin {
     uint64_t time_zero;    /* perf's clock: nanoseconds = time_zero + (tsc * mult >> shift) */
     uint32_t time_mult;
     uint32_t time_shift;
-    uint64_t per_cpu; /* address of the addresses of the memory of each processor */
+    uint64_t per_cpu; /* address of the array of addresses of per-CPU memory */
 };
 
 struct lat_status {
@@ -82,7 +82,7 @@ struct lat_status {
 };
 
 struct lat_counts {
-    uint64_t instructions; /* begun, of this processor since recording began, recorded or not */
+    uint64_t instructions; /* begun, of this CPU since recording began, recorded or not */
     uint64_t recorded;     /* begun in blocks of the flow */
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The root file system of the machine, as the kernel unpacks it: cpio in the form "newc"
-//! [Linux: Documentation/driver-api/early-userspace/buffer-format.rst].
+//! The root file system of the machine: a cpio archive in the format "newc" [Linux:
+//! Documentation/driver-api/early-userspace/buffer-format.rst].
 
 use std::collections::BTreeSet;
 
-/// Kinds of entries, as in `st_mode`.
+/// Types of entries, as in `st_mode`.
 const FOLDER: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
-/// The most that an entry holds: sizes are numbers of 32 bits.
+/// Largest size of an entry: sizes are 32-bit numbers.
 pub const ENTRY_BYTES_MAX: u64 = u32::MAX as u64;
 
 /// Files, folders and links, in the order in which they were added.
@@ -17,39 +17,39 @@ pub const ENTRY_BYTES_MAX: u64 = u32::MAX as u64;
 pub struct Archive {
     bytes: Vec<u8>,
     entries: u32,
-    /// What is there already.
+    /// Existing paths.
     paths: BTreeSet<Vec<u8>>,
 }
 
 impl Archive {
-    /// A file at an absolute path; folders above it are made. What is there already stays.
+    /// Adds a file at an absolute path, with its parent folders. An existing file is kept.
     pub fn file(&mut self, path: &[u8], mode: u32, content: &[u8]) {
         self.add(path, FILE | mode & 0o7777, content);
     }
 
-    /// A symbolic link.
+    /// Adds a symbolic link.
     pub fn link(&mut self, path: &[u8], target: &[u8]) {
         self.add(path, LINK | 0o777, target);
     }
 
-    /// A folder.
+    /// Adds a folder.
     pub fn folder(&mut self, path: &[u8], mode: u32) {
         self.add(path, FOLDER | mode & 0o7777, &[]);
     }
 
-    /// Whether something is at a path.
+    /// Whether there is an entry at a path.
     #[must_use]
     pub fn has(&self, path: &[u8]) -> bool {
         self.paths.contains(trimmed(path))
     }
 
-    /// Bytes so far.
+    /// Number of bytes so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing was added.
+    /// Whether it has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -99,7 +99,7 @@ impl Archive {
     }
 }
 
-/// Without the slash in front: names are relative to the root.
+/// Without the leading slash: names are relative to the root.
 fn trimmed(path: &[u8]) -> &[u8] {
     let begin = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
     let path = &path[begin..];
@@ -124,7 +124,7 @@ mod tests {
         assert!(at("usr\0") < at("usr/bin\0") && at("usr/bin\0") < at("usr/bin/a\0"));
         assert_eq!(text.matches("070701").count(), 5);
         assert!(text.contains("hello") && !text.contains("not again"));
-        // The size stands in its place.
+        // Its size field.
         let entry = at("usr/bin/a\0") - 110;
         assert_eq!(&text[entry..entry + 6], "070701");
         assert_eq!(&text[entry + 54..entry + 62], "00000005");

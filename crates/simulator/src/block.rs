@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Blocks of code that were translated: their instructions, and where they lead.
+//! Translated blocks of code: their instructions and successors.
 
 use lateralis_intelpt::{Branch, Ends, Mode, branch};
 
-/// Instructions in a block; QEMU makes no longer ones.
+/// Largest number of instructions in a block of QEMU.
 const INSTRUCTIONS_MAX: u32 = 1024;
 /// The longest instruction [Intel SDM volume 2, 2.3.11].
 const INSTRUCTION_BYTES: u8 = 15;
-/// Bytes in front of a definition.
+/// Bytes before a definition.
 const HEADER: usize = 16;
-/// Memory for all of them.
+/// Largest memory for all blocks.
 const BYTES_MAX: usize = 2 << 30;
 
 /// A block.
@@ -17,22 +17,22 @@ const BYTES_MAX: usize = 2 << 30;
 pub struct Block {
     /// Its first address.
     pub ip: u64,
-    /// Bytes of each instruction.
+    /// Size of each instruction in bytes.
     pub sizes: Box<[u8]>,
     /// The bytes.
     pub code: Box<[u8]>,
-    /// Its last instruction, and where that leads.
+    /// Its last instruction with its successors.
     pub branch: Branch,
 }
 
 impl Block {
-    /// Instructions in it.
+    /// Number of instructions.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.sizes.len() as u32
     }
 
-    /// The address of an instruction; of the one behind the last, where it ends.
+    /// Address of an instruction; for the index after the last, the end of the block.
     #[must_use]
     pub fn address(&self, index: u32) -> u64 {
         let sizes = self.sizes.iter().take(index as usize);
@@ -46,7 +46,7 @@ impl Block {
     }
 }
 
-/// All blocks, by their numbers.
+/// All blocks, by number.
 #[derive(Debug, Default)]
 pub struct Blocks {
     all: Vec<Block>,
@@ -54,9 +54,9 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Takes definitions of blocks, of numbers that follow each other. What does not is left out.
+    /// Adds definitions of consecutively numbered blocks. Invalid ones are left out.
     ///
-    /// @return whether all was as it must be.
+    /// @return whether all were valid.
     #[must_use]
     pub fn define(&mut self, definitions: &[u8]) -> bool {
         let mut rest = definitions;
@@ -98,7 +98,7 @@ impl Blocks {
         let code = bytes.get(begin..begin + length)?;
         let before = length - usize::from(*sizes.last()?);
         let last = ip.wrapping_add(before as u64);
-        // What is no instruction raises an exception, and does not go anywhere.
+        // An invalid instruction raises an exception, and has no successor.
         let nothing =
             Branch { ends: Ends::NoCode, next: ip.wrapping_add(length as u64), target: 0 };
         let branch = branch(&code[before..], last, Mode::Bits64).unwrap_or(nothing);
@@ -115,7 +115,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 pub(crate) mod tests {
     use super::*;
 
-    /// As the plugin writes it.
+    /// A definition as written by the plugin.
     pub fn definition(id: u32, ip: u64, instructions: &[&[u8]]) -> Vec<u8> {
         let count = instructions.len() as u32;
         let mut bytes = [&id.to_le_bytes()[..], &count.to_le_bytes(), &ip.to_le_bytes()].concat();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an ELF file needs to run: its interpreter and its libraries; and where libraries are.
+//! Dependencies of an ELF file: its interpreter and libraries; and the locations of libraries.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 
-/// Libraries that a file may need.
+/// Largest number of libraries of a file.
 const LIBRARIES_MAX: usize = 4096;
 
-/// What a program or library needs.
+/// Dependencies of a program or library.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The program that loads it.
     pub interpreter: Option<Vec<u8>>,
     /// Names of libraries.
     pub libraries: Vec<Vec<u8>>,
-    /// Folders where they may be, as the file says, before those of the environment.
+    /// Folders in which to search, from the file, before those of the environment.
     pub search_first: Vec<Vec<u8>>,
-    /// The same, behind those of the environment.
+    /// Folders in which to search after those of the environment.
     pub search_then: Vec<Vec<u8>>,
 }
 
-/// Why a file cannot run in the machine.
+/// Reason why a file cannot run in the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is of 32 bits.
+    /// It is 32-bit.
     Bits32,
-    /// It is of another architecture.
+    /// It is for another architecture.
     Architecture,
     /// It is damaged.
     Damaged,
@@ -40,10 +40,10 @@ pub fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(&elf::ELFMAG)
 }
 
-/// What an ELF file needs.
+/// Dependencies of an ELF file.
 ///
 /// # Errors
-/// It cannot run in a machine of x86-64.
+/// If it cannot run in an x86-64 machine.
 pub fn needs(bytes: &[u8]) -> Result<Needs, Unfit> {
     match bytes.get(4) {
         Some(&elf::ELFCLASS64) => {}
@@ -97,7 +97,7 @@ fn read(bytes: &[u8]) -> Option<Result<Needs, Unfit>> {
     Some(Ok(needs))
 }
 
-/// The interpreter of a script, with the one argument that its first line may have.
+/// Interpreter of a script, with the optional single argument in its first line.
 #[must_use]
 pub fn script_interpreter(bytes: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     /// The kernel reads no more [Linux: fs/binfmt_script.c].
@@ -110,17 +110,17 @@ pub fn script_interpreter(bytes: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     (end > 0).then_some((&line[..end], argument))
 }
 
-/// Libraries by their names, of `/etc/ld.so.cache` [glibc: sysdeps/generic/dl-cache.h, the newer form]: of
-/// several with one name, the first. What is damaged is left out.
+/// Libraries by name, from `/etc/ld.so.cache` [glibc: sysdeps/generic/dl-cache.h, the newer format]: of
+/// several with one name, the first. Damaged entries are left out.
 #[must_use]
 pub fn library_cache(bytes: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER: usize = 48;
     const ENTRY: usize = 24;
-    /// Of ELF files of glibc for x86-64.
+    /// Flags of glibc's ELF files for x86-64.
     const FLAGS: u32 = 0x0303;
     let mut found = BTreeMap::new();
-    // The older form may stand before it.
+    // The older format may precede it.
     let Some(begin) = bytes.windows(MAGIC.len()).position(|window| window == MAGIC) else {
         return found;
     };

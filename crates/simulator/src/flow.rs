@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From blocks that processors executed to packets of each thread, or of each processor.
+//! Encodes executed blocks as packets of each thread, or of each CPU.
 //!
-//! The plugin says which block came, and how many of its instructions were begun. What of them retired, and
-//! which branch led where, follows from where the processor went:
+//! The plugin reports blocks, and the number of their instructions that were begun. Which of them
+//! retired, and the targets of branches, follow from the next address of the CPU:
 //!
-//! * An instruction that raised an exception has not retired: what is saved is its own address.
-//! * A repeated string instruction is entered anew for each repetition, and retires once.
-//! * Code that is mapped at several places is one block, which is moved to where it is executed.
-//! * An instruction across the end of a page may be listed at the end of a block and again as the next one.
+//! * An instruction that raised an exception has not retired: the saved address is its own.
+//! * A repeated string instruction is begun for each repetition, and retires once.
+//! * Code that is mapped at several addresses is one block, which is relocated to where it is executed.
+//! * An instruction across a page boundary may be listed at the end of a block and again as the next one.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use lateralis_intelpt::{Branch, Ends};
 use crate::block::{Block, Blocks};
 use crate::sideband::{u32_at, u64_at};
 
-/// Words that are no block (`c/protocol.h`).
+/// Words other than block numbers (`c/protocol.h`).
 const PART: u32 = 0xffff_fffe;
 const THREAD: u32 = 0xffff_fffd;
 const TIME: u32 = 0xffff_fffc;
@@ -25,30 +25,30 @@ const EVENT: u32 = 0xffff_fffb;
 const LEAVE: u32 = 0xffff_fffa;
 const MOVE: u32 = 0xffff_fff9;
 const CPU: u32 = 0xffff_fff8;
-/// Addresses from here on are the kernel's.
+/// Addresses from here on belong to the kernel.
 const KERNEL_BEGIN: u64 = 1 << 63;
-/// Processors of a machine.
+/// Largest number of CPUs of a machine.
 const CPUS_MAX: usize = 64;
-/// Threads of which packets are kept: each has buffers of its own.
+/// Largest number of threads with packets: each has its own buffers.
 const THREADS_MAX: usize = 1 << 16;
 
-/// Whose packets are in a buffer.
+/// Owner of the packets in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// A thread, wherever it runs.
+    /// A thread, on any CPU.
     Thread(u32),
-    /// A processor, whatever runs there.
+    /// A CPU, with any thread.
     Cpu(u32),
 }
 
-/// Packets that follow each other.
+/// Contiguous packets.
 #[derive(Debug)]
 pub struct Buffer {
-    /// Whose.
+    /// Owner.
     pub owner: Owner,
-    /// A number of its own, from 0 on.
+    /// Its number, from 0.
     pub number: u32,
-    /// Bytes of packets that were taken.
+    /// Number of bytes of packets that were taken.
     pub taken_bytes: u64,
     encoder: Encoder,
 }
@@ -58,20 +58,20 @@ impl Buffer {
         Self { owner, number, taken_bytes: 0, encoder: Encoder::new(settings) }
     }
 
-    /// The time stamp counter at its last instruction.
+    /// Time stamp counter at its last instruction.
     #[must_use]
     pub fn last_tsc(&self) -> u64 {
         self.encoder.tsc()
     }
 
-    /// The packets, if there are at least so many bytes; with their place among all of them.
+    /// Takes the packets if there are at least `bytes_min` bytes; returns them with their offset.
     fn take(&mut self, bytes_min: usize) -> Option<(u64, Vec<u8>)> {
         if self.encoder.waiting() < bytes_min.max(1) {
             return None;
         }
         let packets = self.encoder.take();
         let offset = self.taken_bytes;
-        // Pieces lie on multiples of 8 bytes.
+        // Pieces are aligned to 8 bytes.
         self.taken_bytes += packets.len().next_multiple_of(8) as u64;
         Some((offset, packets))
     }
@@ -82,86 +82,87 @@ impl Buffer {
 pub struct Thread {
     /// Its process.
     pub pid: u32,
-    /// Instructions that retired.
+    /// Number of retired instructions.
     pub instructions: u64,
     has_begun: bool,
-    /// Of its own, where threads have them.
+    /// Its own buffer, if threads have buffers.
     buffer: Option<Buffer>,
 }
 
-/// What is known of a processor.
+/// State of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
     thread: Option<u32>,
-    /// The root of the page tables of that thread.
+    /// Page table root of that thread.
     cr3: u64,
-    /// The kernel switched to another thread here; whether that one is followed is not known yet.
+    /// Address at which the kernel switched to another thread; whether that one is traced is not known
+    /// yet.
     left_at: Option<u64>,
-    /// The block that is executed, and how far it is from where it is defined.
+    /// The current block, and its distance from the defined address.
     block: Option<(u32, u64)>,
-    /// The same distance of the blocks that follow.
+    /// Distance of the following blocks.
     distance: u64,
-    /// Of its instructions, how many were begun, where that is not all.
+    /// Number of its instructions that were begun, if not all.
     begun: Option<u32>,
-    /// Something came from outside, before this address.
+    /// An external event happened before this address.
     event: Option<u64>,
     tsc: u64,
 }
 
-/// What did not fit together.
+/// Inconsistencies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Odd {
-    /// Words that mean nothing, or blocks that were not defined.
+    /// Invalid words, or undefined blocks.
     pub words: u64,
     /// Transfers that no branch explains.
     pub transfers: u64,
-    /// Where the processor would have gone on could not be read.
+    /// Events whose return address could not be read.
     pub events: u64,
 }
 
 impl Odd {
-    /// Whether all fits.
+    /// Whether there are no inconsistencies.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What begun and retired instructions differ by.
+/// Balance of begun and retired instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Instructions that retired.
+    /// Retired instructions.
     pub retired: u64,
-    /// Instructions that were begun and did not: exceptions, repetitions, the ends of pages.
+    /// Instructions that were begun and did not retire: exceptions, repetitions, page boundaries.
     pub undone: u64,
     /// Interrupts and exceptions.
     pub events: u64,
 }
 
-/// Makes packets.
+/// Encodes packets.
 ///
-/// Memory: all blocks, and for each thread the packets that were not taken.
+/// Memory: all blocks, and the packets of each thread that were not taken.
 #[derive(Debug)]
 pub struct Flow {
     settings: Settings,
-    /// Code that was executed.
+    /// Executed code.
     pub blocks: Blocks,
     cpus: Vec<Cpu>,
-    /// By processor, where they have buffers and threads have none.
+    /// Buffers by CPU, if CPUs rather than threads have buffers.
     buffers: Option<Vec<Buffer>>,
-    /// Whether packets say which address space a processor has.
+    /// Whether packets contain the address space of a CPU.
     has_spaces: bool,
-    /// The processor of which words come.
+    /// The CPU of the following words.
     cpu: usize,
-    /// By their numbers.
+    /// By id.
     pub threads: BTreeMap<u32, Thread>,
-    /// What did not fit together.
+    /// Inconsistencies.
     pub odd: Odd,
     /// Instructions of all threads.
     pub sums: Sums,
 }
 
-/// A block where it is executed.
+/// A block at the address at which it is executed.
 #[derive(Clone, Copy)]
 struct Placed<'b> {
     block: &'b Block,
@@ -180,16 +181,16 @@ impl Placed<'_> {
     }
 }
 
-/// How a block ended.
+/// End of a block.
 struct Settled {
-    /// Instructions of it that retired.
+    /// Number of its instructions that retired.
     retired: u32,
-    /// Whether its last one was among them, and led on.
+    /// Whether its last instruction was among them, and control continued from it.
     is_whole: bool,
 }
 
 impl Flow {
-    /// Nothing was executed yet.
+    /// Initial state.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -205,7 +206,7 @@ impl Flow {
         }
     }
 
-    /// The same with a buffer for each processor; with `kernel`, packets say which address space it has.
+    /// With a buffer for each CPU; with `kernel`, packets contain its address space.
     #[must_use]
     pub fn by_cpu(settings: Settings, kernel: bool) -> Self {
         let buffer = |cpu| Buffer::new(Owner::Cpu(cpu), cpu, settings);
@@ -213,14 +214,14 @@ impl Flow {
         Self { buffers: Some(buffers), has_spaces: kernel, ..Self::new(settings) }
     }
 
-    /// The processor of which words come.
+    /// Sets the CPU of the following words.
     #[must_use]
     pub fn cpu(&self) -> u32 {
         self.cpu as u32
     }
 
-    /// What processors executed, as the plugin's words. `begins` is told of each new thread: its number, its
-    /// process and the time stamp counter.
+    /// Processes the plugin's words about executed blocks. `begins` is called for each new thread with
+    /// its id, its process and the time stamp counter.
     pub fn follow(&mut self, words: &[u8], mut begins: impl FnMut(u32, u32, u64)) {
         let mut state = self.cpus[self.cpu];
         let mut at = 0;
@@ -273,7 +274,7 @@ impl Flow {
         self.cpus[self.cpu] = state;
     }
 
-    /// The packets of buffers that have at least so many bytes of them: their place in the buffer, bytes.
+    /// Takes packets of buffers that have at least `bytes_min` bytes: offset in the buffer, bytes.
     pub fn take(&mut self, bytes_min: usize, mut each: impl FnMut(&Buffer, u64, &[u8])) {
         let of_threads = self.threads.values_mut().filter_map(|thread| thread.buffer.as_mut());
         for buffer in of_threads.chain(self.buffers.iter_mut().flatten()) {
@@ -283,7 +284,7 @@ impl Flow {
         }
     }
 
-    /// The machine has ended: threads that ran then end with the block before the last.
+    /// Ends the machine: running threads end with the block before the last.
     pub fn finish(&mut self) {
         for index in 0..self.cpus.len() {
             self.cpu = index;
@@ -300,7 +301,7 @@ impl Flow {
         }
     }
 
-    /// What makes packets of what a thread executes on this processor.
+    /// The encoder for a thread on this CPU.
     fn encoder(&mut self, tid: Option<u32>) -> Option<&mut Encoder> {
         let thread = self.threads.get_mut(&tid?)?;
         let buffer = match &mut self.buffers {
@@ -376,21 +377,21 @@ impl Flow {
         let is_switch = self.buffers.is_some() && event.is_some_and(|ip| ip >= KERNEL_BEGIN);
         let Some(encoder) = self.encoder(state.thread) else { return };
         match event {
-            // It is not known where it would have gone on.
+            // The address at which execution would have continued is unknown.
             Some(0) => {
                 encoder.lose();
                 self.odd.events += 1;
             }
-            // The kernel goes on with another thread there, which is followed or not.
+            // The kernel continues with another thread there, which may or may not be traced.
             Some(ip) if is_switch => state.left_at = Some(ip),
             Some(ip) => encoder.disable_at(ip),
             None => encoder.disable(),
         }
     }
 
-    /// The block is over. `to`: the next one; `None`: it is not followed.
+    /// Ends the current block. `to`: the next one; `None`: it is not traced.
     ///
-    /// @return whether its last instruction was a branch that was executed.
+    /// @return whether its last instruction was an executed branch.
     fn settle(&mut self, state: &mut Cpu, to: Option<u64>) -> bool {
         let (begun, event) = (state.begun.take(), state.event.take());
         let Some((id, distance)) = state.block else { return false };
@@ -412,7 +413,7 @@ impl Flow {
         let fits = match next {
             Some(next) if is_whole => encoder.branch(&branch, next).is_ok(),
             Some(next) => next == address,
-            // A system call, or what is like one.
+            // A system call or similar.
             None => branch.ends == Ends::Far,
         };
         self.sums.retired += retired;
@@ -423,7 +424,7 @@ impl Flow {
     }
 }
 
-/// What of a block retired. `next`: where the processor went, or would have gone without the event.
+/// Retired part of a block. `next`: the next address, or that without the event.
 fn settle(block: Placed<'_>, begun: u32, next: Option<u64>, is_event: bool) -> Settled {
     let count = block.block.count();
     let is_all = begun == count;
@@ -491,7 +492,7 @@ mod tests {
         assert_eq!(flow.sums.retired, 6);
         let mut packets = Vec::new();
         flow.take(0, |_, _, bytes| packets.extend_from_slice(bytes));
-        // TIP.PGE with the lower two bytes of the address, which is all that changes.
+        // TIP.PGE with the low two bytes of the address, which are all that changes.
         let enabled = |ip: u16| {
             let [low, high] = ip.to_le_bytes();
             packets.windows(3).any(|bytes| *bytes == [0x31, low, high])
@@ -505,11 +506,11 @@ mod tests {
         flow.follow(&words(&[0, 77]), |_, _, _| ());
         flow.follow(&words(&[CPU, 99]), |_, _, _| ());
         let thread = [THREAD, 7, 6, 0, 0];
-        // 0x1000 does not lead to 0x1004, and what is no system call does not end.
+        // 0x1000 does not lead to 0x1004, and only a system call ends tracing.
         let words_of = [&[CPU, 1][..], &thread, &[0, 2, LEAVE, 1, LEAVE]].concat();
         flow.follow(&words(&words_of), |_, _, _| ());
         assert_eq!(flow.odd, Odd { words: 3, transfers: 2, events: 0 });
-        // Cut anywhere.
+        // Truncated anywhere.
         flow.follow(&[1, 2, 3], |_, _, _| ());
         flow.follow(&words(&[EVENT]), |_, _, _| ());
     }

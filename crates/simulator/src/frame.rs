@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the plugin writes into its pipe, frame by frame (`c/protocol.h`).
+//! Frames in the plugin's pipe (`c/protocol.h`).
 
 /// Kinds of frames.
 pub mod kind {
-    /// Output of the program.
+    /// Standard output of the program.
     pub const STDOUT: u16 = 1;
-    /// Its other output.
+    /// Standard error of the program.
     pub const STDERR: u16 = 2;
     /// Records of the guest's perf events.
     pub const SIDEBAND: u16 = 3;
     /// Text of its `/proc/kallsyms`.
     pub const KALLSYMS: u16 = 4;
-    /// The ELF file that its kernel maps into each program.
+    /// The ELF file that the guest kernel maps into each program.
     pub const VDSO: u16 = 5;
     /// The program has ended.
     pub const STATUS: u16 = 6;
-    /// Init could not do something.
+    /// Init reports a failure.
     pub const PROBLEM: u16 = 7;
     /// The program is about to be started.
     pub const BEGIN: u16 = 8;
     /// Definitions of blocks.
     pub const BLOCKS: u16 = 16;
-    /// What a processor executed.
+    /// Blocks executed by a CPU.
     pub const FLOW: u16 = 17;
-    /// How many instructions a processor began.
+    /// Number of instructions begun by a CPU.
     pub const COUNTS: u16 = 18;
-    /// Every instruction, where that was asked for.
+    /// Every instruction, if requested.
     pub const TRUTH: u16 = 19;
 }
 
-/// Bytes in front of a frame.
+/// Bytes of the header of a frame.
 const HEADER: usize = 8;
-/// No frame is longer.
+/// Largest size of a frame.
 const FRAME_BYTES_MAX: usize = 1 << 20;
 
-/// A piece of what the plugin says.
+/// A message of the plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// One of [`kind`], or another.
     pub kind: u16,
-    /// The processor.
+    /// The CPU.
     pub cpu: u16,
-    /// What it holds.
+    /// Its contents.
     pub content: &'a [u8],
 }
 
-/// Bytes that are no frames.
+/// Bytes that are not frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -57,19 +57,19 @@ impl std::fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Cuts a stream of bytes into frames.
+/// Splits a stream of bytes into frames.
 ///
-/// Memory: a frame.
+/// Memory: one frame.
 #[derive(Debug, Default)]
 pub struct Frames {
     bytes: Vec<u8>,
 }
 
 impl Frames {
-    /// The next bytes of the stream. `each` gets every frame that is whole now.
+    /// Adds the next bytes of the stream. `each` receives every frame that is now complete.
     ///
     /// # Errors
-    /// They are no frames; nothing more can be read.
+    /// If they are not frames; nothing more can be read.
     pub fn push<E>(
         &mut self,
         bytes: &[u8],

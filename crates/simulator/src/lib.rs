@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs a program in a simulated machine and keeps what its processors executed, as packets of Intel PT.
+//! Runs a program in a simulated machine and records the execution of its CPUs as Intel PT packets.
 //!
 //! ```text
 //! program, libraries, files ─► archive ─► QEMU: kernel, init ─► program
@@ -8,9 +8,9 @@
 //!      perf.data ◄── recording ◄── flow ◄── frames
 //! ```
 //!
-//! [`archive`], [`elf`], [`frame`], [`block`], [`flow`], [`packets`], [`sideband`] and [`recording`] get
-//! bytes and give bytes. What the machine sends is hostile: the program in it can do what it likes.
-//! [`linux`] starts QEMU, reads files and asks the distribution for a kernel.
+//! [`archive`], [`elf`], [`frame`], [`block`], [`flow`], [`packets`], [`sideband`] and [`recording`] only
+//! transform bytes. Input from the machine is hostile: the program in it can do anything. [`linux`]
+//! starts QEMU, reads files and obtains a kernel from the distribution.
 
 #![forbid(unsafe_code)]
 

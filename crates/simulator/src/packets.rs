@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which packets are made, in the words of perf's event `intel_pt/…/`.
+//! Kinds of packets to generate, in the syntax of perf's event `intel_pt/…/`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,36 +7,37 @@ use std::str::FromStr;
 use lateralis_intelpt::encoder::{Clock, Settings};
 use lateralis_perfdata::perf::write::IntelPt;
 
-/// The model of the processor: a cycle for each instruction, at 1 GHz, with a crystal of 25 MHz.
+/// Model of the processor: one cycle per instruction, at 1 GHz, with a crystal of 25 MHz.
 const TSC_PER_CRYSTAL: (u32, u32) = (40, 1);
 const TSC_PER_BUS: u8 = 10;
-/// Of `mtc_period` and `psb_period`: four bits each [SDM volume 3, IA32_RTIT_CTL].
+/// Largest `mtc_period` and `psb_period`: four bits each [SDM volume 3, IA32_RTIT_CTL].
 const PERIOD_MAX: u8 = 15;
-/// Bytes between two PSB of `psb_period=0` [SDM volume 3, IA32_RTIT_CTL.PSBFreq].
+/// Bytes between two PSBs with `psb_period=0` [SDM volume 3, IA32_RTIT_CTL.PSBFreq].
 const PSB_BYTES: usize = 2048;
 
-/// Packets that say the time, and how branches are packed.
+/// Time packets, and encoding of branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packets {
-    /// An MTC packet comes each time the lower so many bits of the crystal clock are 0; `None`: never.
+    /// An MTC packet is generated whenever this number of low bits of the crystal clock are 0; `None`:
+    /// never.
     pub mtc_period: Option<u8>,
-    /// Packets say how many cycles went by, once there are so many since they last did; `None`: never.
+    /// CYC packets are generated once this number of cycles has passed since the last one; `None`: never.
     pub cycle_threshold: Option<u64>,
-    /// A PSB comes after 2048 bytes, twice as many for each more.
+    /// Exponent of the PSB interval: 2048 bytes for 0, doubled for each step.
     pub psb_period: u8,
-    /// Whether a return to behind the last call is one bit.
+    /// Whether a return to the address after the matching call is one bit.
     pub return_compression: bool,
 }
 
 impl Default for Packets {
     fn default() -> Self {
-        // As perf has it unless another period is asked for.
+        // The defaults of perf.
         Self { mtc_period: Some(3), cycle_threshold: None, psb_period: 0, return_compression: true }
     }
 }
 
 impl Packets {
-    /// What makes them.
+    /// Settings of the encoder.
     #[must_use]
     pub fn settings(self) -> Settings {
         let clock = Clock {
@@ -53,7 +54,7 @@ impl Packets {
         }
     }
 
-    /// What a `perf.data` says of them; `nanos`, `kernel` and `per_cpu` as of [`IntelPt`].
+    /// Description in a `perf.data`; `nanos`, `kernel` and `per_cpu` as in [`IntelPt`].
     #[must_use]
     pub fn description(self, nanos: (u64, u16, u32), kernel: bool, per_cpu: bool) -> IntelPt {
         IntelPt {
@@ -70,7 +71,7 @@ impl Packets {
     }
 }
 
-/// A term that means nothing.
+/// An unknown term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownTerm(String);
 
@@ -90,7 +91,7 @@ impl std::error::Error for UnknownTerm {}
 impl FromStr for Packets {
     type Err = UnknownTerm;
 
-    /// Terms with commas between them, as in `intel_pt/cyc,mtc_period=9,noretcomp/`.
+    /// Parses terms separated by commas, as in `intel_pt/cyc,mtc_period=9,noretcomp/`.
     fn from_str(text: &str) -> Result<Self, UnknownTerm> {
         let mut packets = Self::default();
         for term in text.split(',').filter(|term| !term.is_empty()) {
@@ -100,7 +101,7 @@ impl FromStr for Packets {
             match (name, value) {
                 ("cyc", 0) => packets.cycle_threshold = None,
                 ("cyc", 1) => packets.cycle_threshold = packets.cycle_threshold.or(Some(0)),
-                // 0 is every packet, n are 2^(n-1) cycles [SDM volume 3, IA32_RTIT_CTL.CycThresh].
+                // 0 is every packet, n means 2^(n-1) cycles [SDM volume 3, IA32_RTIT_CTL.CycThresh].
                 ("cyc_thresh", 0..=PERIOD_MAX) => {
                     packets.cycle_threshold = Some((1 << value) >> 1);
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the plugin sends, as a `perf.data` and what belongs to it.
+//! Converts the plugin's output to a `perf.data` and accompanying files.
 
 use std::collections::BTreeMap;
 
@@ -12,71 +12,71 @@ use crate::sideband::{self, u32_at, u64_at};
 
 /// Bytes of packets of a thread that are written at once.
 const PIECE_BYTES: usize = 256 << 10;
-/// The most of `/proc/kallsyms` that is kept.
+/// Largest size of `/proc/kallsyms` that is kept.
 const SYMBOLS_MAX: usize = 64 << 20;
-/// Records beside the packets.
+/// Largest number of records besides the packets.
 const SIDEBAND_MAX: u64 = 4 << 20;
-/// Problems that init tells.
+/// Largest number of problems reported by init.
 const PROBLEMS_MAX: usize = 16;
-/// Addresses from here on are the kernel's.
+/// Addresses from here on belong to the kernel.
 const KERNEL_BEGIN: u64 = 1 << 63;
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: u64 = 4096;
-/// Pages that were not executed, between two that were, up to which both lie in one piece.
+/// Largest number of unexecuted pages between two executed ones that are in one piece.
 const PAGES_BETWEEN: u64 = 4096;
 
-/// What is kept, and how.
+/// Options of a recording.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Code of the kernel, too.
+    /// Whether to record kernel code as well.
     pub kernel: bool,
-    /// Which packets.
+    /// Options of the packets.
     pub packets: Packets,
-    /// A buffer for each processor with packets of all that runs there, instead of one for each thread.
+    /// Whether each CPU has a buffer with the packets of all its threads, rather than each thread.
     pub per_cpu: bool,
-    /// Where the file will be that the kernel maps into each program.
+    /// Future path of the file that the kernel maps into each program.
     pub vdso_path: Vec<u8>,
-    /// Keeps every instruction that the plugin lists: what packets are compared with in tests.
+    /// Whether to keep every instruction listed by the plugin, to compare packets with in tests.
     pub truth: bool,
 }
 
-/// How the program ended.
+/// Exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
-    /// As of wait4(2).
+    /// Status as of wait4(2).
     pub wait: u32,
     /// Why it could not be started.
     pub errno: Option<u32>,
 }
 
-/// Something for others than the file.
+/// Output besides the accompanying files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output<'a> {
-    /// Bytes behind all others of the `perf.data`.
+    /// Bytes to append to the `perf.data`.
     Data(&'a [u8]),
-    /// The program printed this.
+    /// Standard output of the program.
     Stdout(&'a [u8]),
-    /// The same on its other output.
+    /// Standard error of the program.
     Stderr(&'a [u8]),
 }
 
-/// Instructions of a processor.
+/// Instructions of a CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All that it began since the program was started.
+    /// Instructions begun since the program was started.
     pub instructions: u64,
-    /// Those of blocks that were recorded.
+    /// Those in recorded blocks.
     pub recorded: u64,
 }
 
-/// A recording that grows.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Recording {
     options: Options,
-    /// What was executed.
+    /// Encoder of the executed blocks.
     pub flow: Flow,
     writer: Option<Writer>,
-    /// Ticks of the time stamp counter to nanoseconds: zero, shift, multiplier.
+    /// Conversion of the time stamp counter to nanoseconds: zero, shift, multiplier.
     nanos: (u64, u16, u32),
     sideband_count: u64,
     sideband_lost: u64,
@@ -84,13 +84,13 @@ pub struct Recording {
     pub symbols: Vec<u8>,
     /// The file that the kernel maps into each program.
     pub vdso: Vec<u8>,
-    /// How the program ended.
+    /// Exit status of the program.
     pub status: Option<Status>,
-    /// By processor.
+    /// By CPU.
     pub counts: BTreeMap<u16, Counts>,
-    /// What init could not do.
+    /// Failures reported by init.
     pub problems: Vec<String>,
-    /// Words of [`kind::TRUTH`], where they were asked for.
+    /// Words of [`kind::TRUTH`], if requested.
     pub truth: Vec<u8>,
     /// Whether definitions of blocks were damaged, or too many.
     pub has_lost_blocks: bool,
@@ -100,7 +100,7 @@ pub struct Recording {
 pub type Piece = (u64, Vec<u8>);
 
 impl Recording {
-    /// Nothing was sent yet.
+    /// Initial state.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let settings = options.packets.settings();
@@ -131,10 +131,10 @@ impl Recording {
         self.writer.is_some()
     }
 
-    /// Takes a frame.
+    /// Processes a frame.
     ///
     /// # Errors
-    /// Those of `output`.
+    /// Errors of `output`.
     pub fn take<E>(
         &mut self,
         frame: Frame<'_>,
@@ -175,11 +175,11 @@ impl Recording {
         Ok(())
     }
 
-    /// Everything that was not written yet. @return the first bytes of the file instead of those that were
-    /// written; `None` where there is no file.
+    /// Writes everything that was not written yet. @return the first bytes of the file, which replace
+    /// those that were written; `None` if there is no file.
     ///
     /// # Errors
-    /// Those of `output`.
+    /// Errors of `output`.
     pub fn finish<E>(
         &mut self,
         output: &mut impl FnMut(Output<'_>) -> Result<(), E>,
@@ -198,7 +198,7 @@ impl Recording {
         Ok(Some(header))
     }
 
-    /// Code of the kernel that was executed, page by page; where it changed, as it was last.
+    /// Executed kernel code, by page; its last contents if it changed.
     #[must_use]
     pub fn kernel_code(&self) -> Vec<Piece> {
         let mut pages: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
@@ -233,7 +233,7 @@ impl Recording {
         // struct lat_begin
         let (zero, multiplier) = (u64_at(content, 40), u32_at(content, 48));
         let shift = u16::try_from(u32_at(content, 52).min(63)).unwrap_or(0);
-        // A kernel that does not trust the counter does not say how its clock follows from it.
+        // A kernel that does not trust the counter does not report how its clock is derived from it.
         let is_known = multiplier != 0;
         self.nanos = if is_known { (zero, shift, multiplier) } else { (0, 0, 1) };
         let Options { kernel, per_cpu, packets, .. } = self.options;
@@ -250,7 +250,7 @@ impl Recording {
         let mut begun = Vec::new();
         self.flow.follow(words, |tid, pid, tsc| begun.push((tid, pid, tsc)));
         let cpu = self.flow.cpu();
-        // Where there is a buffer for each processor, its switches say who runs.
+        // If each CPU has a buffer, its switches give the running threads.
         for (tid, pid, tsc) in begun.into_iter().filter(|_| !self.options.per_cpu) {
             let nanos = nanos(tsc, self.nanos);
             let origin = Origin { pid, tid, nanos, cpu };
@@ -310,7 +310,7 @@ impl Recording {
     }
 }
 
-/// Not of the machine's init, and not of threads of its kernel.
+/// Excludes records of the machine's init and of its kernel threads.
 fn is_of_program(what: &Sideband) -> bool {
     const INIT: u32 = 1;
     const KERNEL_THREADS: u32 = 2;
@@ -320,13 +320,13 @@ fn is_of_program(what: &Sideband) -> bool {
         Sideband::Fork(task) | Sideband::Exit(task) => {
             task.pid > KERNEL_THREADS && task.parent != KERNEL_THREADS
         }
-        // Whatever runs, another does not.
+        // Every switch matters, as another thread stops running.
         Sideband::Switch { .. } => true,
         Sideband::Lost { .. } => true,
     }
 }
 
-/// As perf does it [tools/perf/util/tsc.c].
+/// As perf computes it [tools/perf/util/tsc.c].
 fn nanos(tsc: u64, (zero, shift, multiplier): (u64, u16, u32)) -> u64 {
     let scaled = (u128::from(tsc) * u128::from(multiplier)) >> shift;
     zero.wrapping_add(scaled as u64)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Records of the guest's perf events: what was mapped, names, threads made and ended, and switches between
-//! them, as its init asked for them (`open_events` in `c/init.c`).
+//! Records of the guest's perf events: mappings, names, created and ended threads, and context switches,
+//! as requested by its init (`open_events` in `c/init.c`).
 
 use lateralis_perfdata::perf::write::{Mapping, Origin, Sideband, Task};
 
@@ -16,10 +16,10 @@ const COMM_EXEC: u16 = 1 << 13;
 const MMAP_BUILD_ID: u16 = 1 << 14;
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
-/// What stands at the end of each: process and thread, time, processor.
+/// Size of the trailer of each: process and thread, time, CPU.
 const TRAILER: usize = 24;
 
-/// Cuts records out of what the guest sent, which holds whole ones only. What is damaged ends it.
+/// Splits the guest's data, which contains complete records only. Damaged data ends it.
 pub fn read(bytes: &[u8], mut each: impl FnMut(Sideband, Origin)) {
     let mut rest = bytes;
     while let Some((kind, misc, body, behind)) = next(rest) {
@@ -93,7 +93,7 @@ fn text(bytes: &[u8]) -> Vec<u8> {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
 }
 
-/// 0 where there are not so many bytes.
+/// 0 if there are not enough bytes.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let word = bytes.get(at..).and_then(|rest| rest.first_chunk());
     word.map_or(0, |bytes| u32::from_le_bytes(*bytes))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the machine sends may be anything.
+//! Input from the machine may be anything.
 
 use lateralis_perfdata::perf;
 use lateralis_simulator::elf;
@@ -7,7 +7,7 @@ use lateralis_simulator::frame::{Frames, kind};
 use lateralis_simulator::packets::Packets;
 use lateralis_simulator::recording::{Options, Output, Recording};
 
-/// Numbers that are always the same [Steele, Lea, Flood: SplitMix64].
+/// Reproducible numbers [Steele, Lea, Flood: SplitMix64].
 struct Numbers(u64);
 
 impl Numbers {
@@ -149,7 +149,7 @@ fn programs_may_be_damaged() {
     for _ in 0..2_000 {
         let mut bytes = good.clone();
         for _ in 0..8 {
-            // Most of what matters stands in front.
+            // Most of the significant bytes are at the start.
             let at = numbers.below(2048.min(bytes.len()));
             bytes[at] = numbers.next() as u8;
         }

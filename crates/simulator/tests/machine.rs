@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the packets say beside what the plugin listed, instruction for instruction.
+//! Packets compared with the plugin's list, instruction by instruction.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use lateralis_simulator::packets::Packets;
 /// One machine at a time: each has half a gigabyte of memory.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Whether a machine can be simulated here; says why not.
+/// Whether a machine can be simulated here; prints the reason if not.
 fn usable() -> bool {
     if let Err(error) = Qemu::find() {
         println!("SKIPPED: {error}");
@@ -79,7 +79,7 @@ fn run_with(command: &[&str], cpus: u16, kernel: bool, per_cpu: bool) -> Run {
     Run { report, stdout, stderr, folder }
 }
 
-/// Instructions by thread, as the plugin listed them (`c/protocol.h`).
+/// Instructions by thread, as listed by the plugin (`c/protocol.h`).
 fn truth(report: &Report) -> Vec<(u32, Vec<u64>)> {
     const THREAD: u64 = 0x7ffe;
     const UNDONE: u64 = 0x7ffd;
@@ -111,11 +111,11 @@ impl Sink for Addresses<'_> {
     }
 }
 
-/// Instructions by thread, as our decoder has them of the packets and of the files that were mapped.
+/// Instructions by thread, decoded from the packets and the mapped files.
 fn decoded(report: &Report) -> Vec<(u32, Vec<u64>)> {
     let bytes = fs::read(&report.data).expect("a recording");
     let mut files = Vec::new();
-    let mut at = 0x178; // behind the header
+    let mut at = 0x178; // after the header
     while let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
         let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
@@ -166,7 +166,7 @@ fn decoded(report: &Report) -> Vec<(u32, Vec<u64>)> {
     packets.into_iter().map(decode).collect()
 }
 
-/// The same as perf has them.
+/// Instructions by thread according to perf.
 fn by_perf(report: &Report) -> Option<Vec<(u32, Vec<u64>)>> {
     let data = fs::canonicalize(&report.data).expect("a recording");
     let mut perf = Command::new("perf");
@@ -193,7 +193,7 @@ fn compare(report: &Report, what: &str, expected: &[(u32, Vec<u64>)], found: &[(
     assert_eq!(sum as u64, report.sums.retired, "{what}");
 }
 
-/// Everything agrees with everything.
+/// Asserts that all sources agree.
 fn check(report: &Report, with_perf: bool) {
     let truth = truth(report);
     compare(report, "packets", &truth, &decoded(report));
@@ -227,7 +227,7 @@ fn a_program_of_the_distribution_prints_as_ever_and_every_instruction_is_there()
     drop(all.folder);
 }
 
-/// Signals, faults, string instructions, children, clocks without system calls.
+/// Signals, faults, string instructions, children, clock readings without system calls.
 const ODD: &str = r#"
 #define _GNU_SOURCE
 #include <signal.h>

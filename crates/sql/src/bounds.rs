@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How large statements may be before they are planned: planning takes stack, memory and time
-//! for each word, each link of a chain and each table, and a short text can ask for many.
+//! Bounds the size of statements before they are planned: planning takes stack, memory and time for each
+//! word, each link of a chain and each table, and a short text can require many.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -12,14 +12,14 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit, Visitor};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Words of one text.
+/// Largest number of words of a text.
 const MOST_WORDS: usize = 20_000;
-/// Operators that follow each other: `1 + 1 + 1` is as deep as it is long.
+/// Largest number of operators in a chain: `1 + 1 + 1` is nested as deeply as it is long.
 const LONGEST_CHAIN: usize = 1000;
-/// Tables that a statement reads, those inside of views and WITH once for each use.
+/// Largest number of tables that a statement reads; those in views and WITH count once for each use.
 const MOST_TABLES: u64 = 500;
 
-/// Refuses a text that is too long, or holds a chain that is.
+/// Rejects a text that is too long, or contains a chain that is too long.
 pub fn check_words(words: &[TokenWithSpan]) -> Result<()> {
     let words = || words.iter().map(|word| &word.token);
     let count = words().filter(|word| !matches!(word, Token::Whitespace(_))).count();
@@ -31,7 +31,7 @@ pub fn check_words(words: &[TokenWithSpan]) -> Result<()> {
     for word in words() {
         match word {
             Token::LParen | Token::LBracket | Token::LBrace => {
-                // A chain of calls and of subscripts is one as well.
+                // A chain of calls or subscripts counts as well.
                 lengthen(&mut chains);
                 chains.push(0);
             }
@@ -76,7 +76,7 @@ fn is_operator(word: &Token) -> bool {
         | Token::RParen
         | Token::RBracket
         | Token::RBrace => false,
-        // Texts in all their spellings have letters; what is left are signs.
+        // All spellings of texts contain letters; the others are symbols.
         other => !is_text(other),
     }
 }
@@ -95,10 +95,10 @@ fn is_text(word: &Token) -> bool {
     )
 }
 
-/// How many tables views read, by their names in small letters.
+/// Number of tables that views read, by their names in lower case.
 pub type Views = HashMap<String, u64>;
 
-/// How many tables a statement reads.
+/// Number of tables that a statement reads.
 ///
 /// Errors: more than can be planned.
 pub fn tables(statement: &Statement, views: &Views) -> Result<u64> {
@@ -119,11 +119,11 @@ pub fn tables(statement: &Statement, views: &Views) -> Result<u64> {
 
 struct Counting<'v> {
     views: &'v Views,
-    /// What a query of a WITH is called, by where it is.
+    /// Name of a query in a WITH, by its address.
     named: HashMap<*const Query, String>,
-    /// How many tables each reads.
+    /// Number of tables that each reads.
     with: HashMap<String, u64>,
-    /// So far, of each query around.
+    /// Number so far, for each enclosing query.
     open: Vec<u64>,
 }
 
@@ -152,7 +152,7 @@ impl Visitor for Counting<'_> {
         let count = self.open.pop().unwrap_or(0);
         match self.named.get(&(&raw const *query)) {
             Some(name) => {
-                // Of two with one name, the larger: which is meant does not matter then.
+                // Of two with one name, the larger counts: then it does not matter which one is meant.
                 let known = self.with.entry(name.clone()).or_default();
                 *known = (*known).max(count);
                 ControlFlow::Continue(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers for property tests. A library for them would ask other features of crates
-//! below the engine, and so build the engine a second time.
+//! Random numbers for property tests. A library for them would enable other features of crates below the
+//! engine, and so build the engine a second time.
 
 /// SplitMix64: the same numbers in every run.
 pub struct Chance(u64);
@@ -25,7 +25,7 @@ impl Chance {
         self.next() % end
     }
 
-    /// Anything of a type that is 64 bits, with small ones as often as large ones.
+    /// Any 64-bit integer, small ones as frequently as large ones.
     pub fn any_i64(&mut self) -> i64 {
         let shift = self.below(64);
         (self.next() as i64) >> shift

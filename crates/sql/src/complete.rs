@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a word on a line may become, and where a statement ends.
+//! Completion of words, and detection of complete statements.
 
 use crate::fault::quoted;
 
@@ -7,7 +7,7 @@ use crate::fault::quoted;
 pub const DOT_COMMANDS: [&str; 7] =
     [".describe", ".format", ".functions", ".help", ".quit", ".schema", ".tables"];
 
-/// Most candidates shown.
+/// Largest number of candidates shown.
 const MOST: usize = 200;
 
 const KEYWORDS: [&str; 52] = [
@@ -65,17 +65,17 @@ const KEYWORDS: [&str; 52] = [
     "WITH",
 ];
 
-/// The names that there are.
+/// Names for completion.
 pub trait Words {
     /// Tables and views.
     fn tables(&self) -> Vec<String>;
-    /// Columns of one of them.
+    /// Columns of a table or view.
     fn columns(&self, table: &str) -> Vec<String>;
     /// Functions.
     fn functions(&self) -> Vec<String>;
 }
 
-/// What the word before the cursor may become: where it begins, and texts to put there.
+/// Completions of the word before the cursor: its start, and the texts to replace it.
 pub fn complete(words: &dyn Words, line: &str, position: usize) -> (usize, Vec<String>) {
     let Some(before) = line.get(..position) else {
         return (position, Vec::new());
@@ -96,7 +96,7 @@ pub fn complete(words: &dyn Words, line: &str, position: usize) -> (usize, Vec<S
             &before[..start].split_whitespace().last().unwrap_or("").to_lowercase().as_str(),
         );
         if !behind_from {
-            // Columns of the tables that the statement names anywhere.
+            // Columns of the tables that occur anywhere in the statement.
             let mentioned = tables.iter().filter(|table| mentions(line, table));
             found.extend(mentioned.flat_map(|table| words.columns(table)));
             found.retain(|name| matches(name, bare));
@@ -116,7 +116,7 @@ pub fn complete(words: &dyn Words, line: &str, position: usize) -> (usize, Vec<S
     (start, found)
 }
 
-/// Where the word begins that ends here: behind an open quote, or a blank.
+/// Start of the word that ends here: after an open quote, or a blank.
 fn word_start(before: &str) -> usize {
     if before.matches('"').count() % 2 == 1 {
         return before.rfind('"').unwrap_or(0);
@@ -134,20 +134,20 @@ fn starts(name: &str, word: &str) -> bool {
     name.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word))
 }
 
-/// A name matches by its begin, or by that of what stands behind a colon.
+/// A name matches by its prefix, or by that of the part after a colon.
 fn matches(name: &str, word: &str) -> bool {
     starts(name, word) || name.rsplit(':').next().is_some_and(|event| starts(event, word))
 }
 
-/// Whether a name stands somewhere in a line as a word of its own.
+/// Whether a name occurs in a line as a separate word.
 fn mentions(line: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(name)
         .any(|(at, _)| !line[..at].ends_with(part) && !line[at + name.len()..].starts_with(part))
 }
 
-/// Whether a text is a whole statement: it ends with a semicolon that stands neither in
-/// a text nor in a comment; commands with a dot are one line.
+/// Whether a text is a complete statement: it ends with a semicolon outside of texts and comments;
+/// commands with a dot are one line.
 pub fn is_complete(text: &str) -> bool {
     if text.trim_start().starts_with(['.', '\\']) || text.trim().is_empty() {
         return true;
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(at_end("select * from ev"), (14, vec!["events".into()]));
         assert_eq!(at_end("SEL"), (0, vec!["SELECT".into()]));
         assert_eq!(at_end("select perc").1, ["percentile("]);
-        // Columns of a table that is named behind the cursor.
+        // Columns of a table that is named after the cursor.
         let line = "select cl from events";
         assert_eq!(complete(&Fixed, line, 9), (7, vec!["class".into()]));
         // Columns that need quotes get them, and so do tables with a colon.

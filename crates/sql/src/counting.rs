@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Statements that only count events do not see each of them.
+//! Optimisation of statements that only count events: they do not read each event.
 //!
 //! ```text
 //! Aggregate ts / 1000000, count(*)       Projection  n
@@ -8,10 +8,10 @@
 //!                                              TableScan events, weighed: ts > 5
 //! ```
 //!
-//! Rows that differ in nothing the statement can see come from the store as one, with their
-//! number ([`Scan::weighs`](lateralis_store::Scan)); how many the engine groups then depends on
-//! packets, kinds of events and steps of time, and no more on events. Where all an aggregate
-//! asks for is independent of the order of rows, they are read class after class.
+//! Rows that do not differ in anything the statement can observe come from the store as one, with their
+//! number ([`Scan::weighs`](lateralis_store::Scan)). The number of rows that the engine groups then
+//! depends on packets, event classes and time steps, and no longer on events. If the result of an
+//! aggregate does not depend on the order of rows, they are read class by class.
 
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ use crate::provider::TraceTable;
 use crate::pushdown::{CLASS, CPU, TIME};
 use crate::steps;
 
-/// Columns in which many events are alike.
+/// Columns that are the same for many events.
 const ALIKE: [&str; 6] = [TIME, "recording", "stream", CPU, "packet", CLASS];
 
-/// The rule.
+/// The optimizer rule.
 #[derive(Debug, Default)]
 pub struct Counting;
 
@@ -66,13 +66,13 @@ impl OptimizerRule for Counting {
     }
 }
 
-/// An aggregate that counts, over rows with weights; `None` where it cannot be.
+/// A counting aggregate over weighted rows; `None` if not applicable.
 fn counted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let groups = &aggregate.group_expr;
     if groups.iter().any(|group| matches!(group, Expr::GroupingSet(_))) {
         return Ok(None);
     }
-    // What is asked for, and of each where it is and whether it is a count.
+    // The requested expressions, each with its position and whether it is a count.
     let mut asked: Vec<Expr> = Vec::new();
     let mut places = Vec::new();
     for expr in &aggregate.aggr_expr {
@@ -113,8 +113,8 @@ fn counted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     Ok(Some(LogicalPlan::Projection(Projection::try_new(shown, below)?)))
 }
 
-/// An aggregate over rows with weights that says the same as this one; itself where weights do
-/// not matter.
+/// The aggregate over weighted rows that is equivalent to the given one; unchanged if weights do not
+/// matter.
 fn of_weights(expr: &Expr) -> Option<Expr> {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else { return None };
     let is_known = |value: &Expr| matches!(value, Expr::Literal(value, _) if !value.is_null());
@@ -148,21 +148,21 @@ fn has_query(expr: &Expr) -> bool {
     expr.exists(is_query).unwrap_or(true)
 }
 
-/// A table of the traces that is read as it is.
+/// A table of the traces that is read directly.
 struct Leaf<'p> {
     scan: &'p TableScan,
 }
 
 impl Leaf<'_> {
-    /// Whether many of its rows are alike in the columns that are read.
+    /// Whether many of its rows are equal in the columns that are read.
     fn is_alike(&self) -> bool {
         let fields = self.scan.projected_schema.fields();
         fields.iter().all(|field| ALIKE.contains(&field.name().as_str()))
     }
 }
 
-/// The table below, where nothing lies between that needs to see single rows. Adds what is
-/// said of its columns on the way, except conditions on the time that the store keeps to.
+/// The table below, if nothing in between needs single rows. Adds the expressions on its columns on the
+/// way, except conditions on the time that the store applies.
 fn below<'p>(plan: &'p LogicalPlan, seen: &mut Vec<&'p Expr>) -> Option<Leaf<'p>> {
     match plan {
         LogicalPlan::Projection(projection) => {
@@ -197,7 +197,7 @@ fn below<'p>(plan: &'p LogicalPlan, seen: &mut Vec<&'p Expr>) -> Option<Leaf<'p>
     }
 }
 
-/// The same rows with their weights, unordered. Conditions on the time are left to the store.
+/// The same rows with weights, unordered. Conditions on the time are left to the store.
 fn with_weights(plan: &LogicalPlan, step: Step) -> Result<LogicalPlan> {
     Ok(match plan {
         LogicalPlan::Projection(projection) => {
@@ -234,7 +234,7 @@ fn weight_of(plan: &LogicalPlan) -> Result<Expr> {
     Ok(Expr::Column(Column::from((table, field))))
 }
 
-/// A table, read in any order, perhaps with weights; more conditions are asked of the store.
+/// A table read in any order, optionally with weights; further conditions are passed to the store.
 fn replaced(scan: &TableScan, weighs: Option<Step>, more: Vec<&Expr>) -> Result<LogicalPlan> {
     let provider = source_as_provider(&scan.source)?;
     let Some(table) = provider.downcast_ref::<TraceTable>() else {
@@ -262,7 +262,7 @@ fn replaced(scan: &TableScan, weighs: Option<Step>, more: Vec<&Expr>) -> Result<
     Ok(LogicalPlan::TableScan(scan))
 }
 
-/// An aggregate whose answer is the same in any order of rows, over rows in any order.
+/// An aggregate whose result does not depend on the order of rows, over rows in any order.
 fn unordered(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let is_insensitive = |expr: &Expr| {
         let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What statements can name: tables with their columns, and functions, for people and as
-//! JSON. All of it comes from what the tables and functions themselves are made of.
+//! Description of everything that statements can name: tables with their columns, and functions, as text
+//! and as JSON. All of it comes from the definitions of the tables and functions themselves.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use crate::fault::quoted;
 use crate::functions::DESCRIBED;
 use crate::tables::Described;
 
-/// Everything as text: names as statements write them, types, units and meanings.
+/// Everything as text: names as written in statements, types, units and meanings.
 pub fn text(engine: &Engine) -> String {
     let mut text = String::new();
     for table in engine.described() {
@@ -29,7 +29,7 @@ pub fn text(engine: &Engine) -> String {
     text
 }
 
-/// Everything as JSON; tables as `lat table --json` lists them.
+/// Everything as JSON; tables in the format of `lat table --json`.
 pub fn json(engine: &Engine) -> Value {
     let about = |schema: &Schema| {
         let column = |field: &Field| {
@@ -61,7 +61,7 @@ pub fn json(engine: &Engine) -> Value {
     json!({ "tables": tables, "functions": functions, "all_functions": engine.function_names() })
 }
 
-/// Name of a table, and what its rows are.
+/// Name and description of a table.
 pub fn heading(table: &Described) -> String {
     let name = quoted(&table.name);
     if table.description.is_empty() { name } else { format!("{name:<24} {}", table.description) }
@@ -88,7 +88,7 @@ pub fn columns(schema: &Schema, indent: &str) -> String {
     text
 }
 
-/// Functions for time lines, and those that ask commands.
+/// Timeline functions, and those that run commands.
 pub fn functions() -> String {
     let mut text = String::new();
     let mut add = |call: &str, gives: &str| {
@@ -107,7 +107,7 @@ fn told<'f>(field: &'f Field, key: &str) -> &'f str {
     field.metadata().get(key).map_or("", String::as_str)
 }
 
-/// A type in the words of docs/reference/tables.md, where it has one.
+/// A type as named in docs/reference/tables.md, if it has a name there.
 fn kind(kind: &DataType) -> String {
     match kind {
         DataType::Dictionary(_, value) => self::kind(value),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces, opened for statements: planning, limits, and which statements there are.
+//! Opened traces with an engine: planning, limits, and permitted statements.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -31,20 +31,20 @@ use crate::reads::Reads;
 use crate::table_functions;
 use crate::tables::{Described, Tables};
 
-/// How deep expressions and queries may be nested.
+/// Largest nesting of expressions and queries.
 const DEEPEST: usize = 64;
-/// Functions that make values of any size from a few letters, in memory that nobody counts.
+/// Functions that make values of any size from a few characters, in memory that is not accounted.
 const WITHOUT_BOUND: [&str; 7] =
     ["array_repeat", "array_resize", "generate_series", "lpad", "range", "repeat", "rpad"];
-/// Bytes on disk that a query may use, as multiple of its memory.
+/// Disk space that a query may use, as a multiple of its memory.
 const SPILL_FACTOR: u64 = 16;
 
-/// Bounds of every query.
+/// Limits of every query.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of memory for sorting, grouping and joining.
     pub memory_bytes: usize,
-    /// Cores to use.
+    /// Number of cores to use.
     pub cores: NonZeroUsize,
 }
 
@@ -54,22 +54,22 @@ pub struct Engine {
     tables: Arc<Tables>,
     damages: Arc<Damages>,
     reads: Arc<Reads>,
-    /// How large the views are.
+    /// Sizes of the views.
     views: Mutex<Views>,
 }
 
-/// What a statement gives.
+/// Result of a statement.
 pub enum Answer {
     /// Rows, computed while they are read.
     Rows(SendableRecordBatchStream),
-    /// It has been done: a view was made or dropped.
+    /// The statement had an effect: a view was created or dropped.
     Done,
 }
 
 impl Engine {
-    /// An engine over opened traces; `lat` is asked what its commands say of them.
+    /// An engine over opened traces; `lat` runs the commands of functions.
     ///
-    /// Errors: no folder for temporary files.
+    /// Errors: there is no folder for temporary files.
     pub fn new(traces: Arc<Traces>, lat: Lat, limits: Limits) -> Result<Self> {
         let mut config = SessionConfig::new()
             .with_target_partitions(limits.cores.get())
@@ -79,7 +79,7 @@ impl Engine {
         let options = config.options_mut();
         options.sql_parser.collect_spans = true;
         options.sql_parser.recursion_limit = ConfigNonZeroUsize::try_new(DEEPEST)?;
-        // Text columns are plain text everywhere, in results too.
+        // Text columns are plain text everywhere, including results.
         options.sql_parser.map_string_types_to_utf8view = false;
         let most = NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN);
         let pool = TrackConsumersPool::new(FairSpillPool::new(limits.memory_bytes), most);
@@ -118,13 +118,13 @@ impl Engine {
         Ok(Self { context, tables, damages, reads, views: Mutex::default() })
     }
 
-    /// What queries have found damaged since this was asked last: places and bytes.
+    /// Damage found by queries since the last call: places and bytes.
     pub fn take_damage(&self) -> Option<(usize, u64)> {
         self.damages.take()
     }
 
-    /// How many runs of packets queries have decoded since this was asked last, and how many rows
-    /// came out of them before the engine chose.
+    /// Number of runs of packets decoded by queries since the last call, and of rows that they produced
+    /// before filtering by the engine.
     pub fn take_reads(&self) -> (u64, u64) {
         self.reads.take()
     }
@@ -134,7 +134,7 @@ impl Engine {
         self.tables.table_names()
     }
 
-    /// All tables with what they hold.
+    /// All tables with their contents.
     pub fn described(&self) -> Vec<Described> {
         self.tables.described()
     }
@@ -158,7 +158,7 @@ impl Engine {
 
     /// The statements of a text.
     ///
-    /// Errors: it is no SQL, or too long to be planned.
+    /// Errors: invalid SQL, or too long to be planned.
     pub fn parse(&self, text: &str) -> Result<Vec<Statement>> {
         let dialect = GenericDialect {};
         let words = Tokenizer::new(&dialect, text).tokenize_with_location();
@@ -171,10 +171,10 @@ impl Engine {
         Ok(parser.parse_statements()?.into())
     }
 
-    /// Plans a statement and begins to run it.
+    /// Plans a statement and starts it.
     ///
-    /// Errors: unknown names, wrong types, or a statement that would change something
-    /// outside of this session.
+    /// Errors: unknown names, wrong types, or a statement that would change anything outside of this
+    /// session.
     pub async fn run(&self, statement: Statement) -> Result<Answer> {
         let size = {
             let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a statement could not be run, in words a person can act on, with its place.
+//! Errors of statements, as actionable messages with a position.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,9 +11,9 @@ use tokio::task::JoinError;
 use crate::engine::Engine;
 use crate::{mistakes, panics};
 
-/// Suggestions shown.
+/// Number of suggestions shown.
 const NEAREST: usize = 3;
-/// Characters of a line of SQL that are shown around a place.
+/// Characters of a line of SQL that are shown around a position.
 const SHOWN: usize = 100;
 
 /// A statement that could not be run.
@@ -21,17 +21,17 @@ const SHOWN: usize = 100;
 pub struct Fault {
     /// `what: where: what to do`, without `error:`.
     pub message: String,
-    /// Line and column in the text, from 1, and how many characters.
+    /// Line and column in the text, from 1, and number of characters.
     pub place: Option<(usize, usize, usize)>,
 }
 
 impl Fault {
-    /// A fault without a place.
+    /// A fault without a position.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), place: None }
     }
 
-    /// What the engine says of the statement `sql`, in our words.
+    /// Converts an error of the engine for the statement `sql` to our wording.
     pub fn of(error: &DataFusionError, engine: &Engine, sql: &str) -> Self {
         let error = match error {
             DataFusionError::Collection(all) => all.first().unwrap_or(error),
@@ -94,7 +94,7 @@ impl Fault {
         Self { message: format!("no SQL: {words}{advice}"), place }
     }
 
-    /// The message, and the line of the text with a mark under the place.
+    /// The message, and the line of the text with a mark below the position.
     pub fn show(&self, text: &str) -> String {
         let mut shown = self.message.clone();
         let Some((line, column, width)) = self.place else {
@@ -108,10 +108,10 @@ impl Fault {
             shown.push_str(&format!(": line {line}"));
         }
         let before = column.saturating_sub(1);
-        // Of a long line, the part around the place.
+        // For a long line, the part around the position.
         let skipped = before.saturating_sub(SHOWN / 2);
         let part: String = text.chars().skip(skipped).take(SHOWN).collect();
-        // Tabs and other control characters would move the mark.
+        // Tabs and other control characters would shift the mark.
         let part: String = part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let room = part.chars().count().saturating_sub(before - skipped).max(1);
         let blanks = " ".repeat(before - skipped);
@@ -191,12 +191,12 @@ fn of_plan(words: &str, engine: &Engine, sql: &str) -> Fault {
     Fault::new(words.trim_end())
 }
 
-/// Whether an error is a task that panicked.
+/// Whether an error is a panic of a task.
 fn is_panic(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.downcast_ref::<JoinError>().is_some_and(JoinError::is_panic)
 }
 
-/// What an error says, without the engine's prefixes and stack traces.
+/// Message of an error, without the engine's prefixes and stack traces.
 fn plain(error: &(impl fmt::Display + ?Sized)) -> String {
     let text = error.to_string();
     let text = text.split("\n\nbacktrace: ").next().unwrap_or("");
@@ -209,7 +209,7 @@ fn plain(error: &(impl fmt::Display + ?Sized)) -> String {
     text.to_owned()
 }
 
-/// What needed the memory, as statements say it.
+/// The operation that needed the memory, in SQL terms.
 fn consumer(words: &str) -> &str {
     let known = [
         ("NestedLoopJoin", "a join without equal columns"),
@@ -233,13 +233,13 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("").trim_end_matches([':', '.'])
 }
 
-/// The names most alike, the best first; none that is not at all alike.
+/// The most similar names, best first; none if none is similar.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = name.to_lowercase();
     let mut near: Vec<(u32, &str)> = known
         .filter_map(|candidate| {
             let other = candidate.to_lowercase();
-            // Behind the colon or the dot stands what people remember.
+            // The part after the colon or the dot is the one that users remember.
             let short = other.rsplit([':', '.']).next().unwrap_or(&other);
             let alike = strsim::jaro_winkler(&lower, &other)
                 .max(strsim::jaro_winkler(&lower, short) - 0.01);
@@ -253,7 +253,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a 
     near.into_iter().take(NEAREST).map(|(_, name)| name).collect()
 }
 
-/// A name as it must be written in a statement.
+/// A name quoted as necessary in a statement.
 pub fn quoted(name: &str) -> String {
     let mut characters = name.chars();
     let first = characters.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
@@ -265,7 +265,7 @@ pub fn quoted(name: &str) -> String {
     }
 }
 
-/// Words of SQL that are no names where a name may stand.
+/// Reserved words of SQL, which cannot be used as names.
 fn is_reserved(name: &str) -> bool {
     use datafusion::sql::sqlparser::keywords;
     let upper = name.to_ascii_uppercase();
@@ -281,7 +281,7 @@ fn list(names: &[&str]) -> String {
     names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// A message for a terminal; it may show its place on lines below.
+/// A message for a terminal; it may show its position on following lines.
 pub fn lines(before: &str, message: &str) -> String {
     let mut text = before.to_owned();
     for line in message.lines() {
@@ -300,7 +300,7 @@ mod tests {
         let fault = Fault { message: "no".into(), place: Some((2, 8, 5)) };
         let expected = "no: line 2\n  select wrong\n         ^^^^^";
         assert_eq!(fault.show("\nselect wrong"), expected);
-        // Places outside of the text, and hostile ones, mark nothing.
+        // Positions outside of the text, and hostile ones, mark nothing.
         for place in [(0, 1, 1), (9, 1, 1)] {
             let fault = Fault { message: "no".into(), place: Some(place) };
             assert_eq!(fault.show("select"), "no");

@@ -8,18 +8,17 @@
 //! ```
 //!
 //! * [`engine`] plans and runs statements within limits of memory, depth and rights;
-//! * [`tables`] and [`provider`] hand columns, times, processors and limits down to the
-//!   store;
-//! * [`counting`] lets statements that only count see events by packet, kind and step of time,
-//!   which [`steps`] finds;
-//! * [`functions`] and [`table_functions`] are what SQL lacks for time lines;
-//! * [`answers`] are those of `lat stats`, `lat path` and `lat diff`, as tables;
-//! * [`fault`] says what is wrong with a statement, and where, [`mistakes`] what to write instead;
-//!   [`panics`] does where the
-//!   engine is;
-//! * [`memory`] bounds what nobody else counts; [`nested_loops`] keeps some joins from disk;
-//! * [`output`] writes results; [`describe`] says what can be named; [`shell`] is where people
-//!   type.
+//! * [`tables`] and [`provider`] push columns, times, CPUs and limits down to the store;
+//! * [`counting`] lets statements that only count read events by packet, class and time step, which
+//!   [`steps`] finds;
+//! * [`functions`] and [`table_functions`] provide timeline functions that SQL lacks;
+//! * [`answers`] provides results of `lat stats`, `lat path` and `lat diff` as tables;
+//! * [`fault`] describes errors of statements and their position, [`mistakes`] suggests corrections;
+//!   [`panics`] handles panics of the engine;
+//! * [`memory`] limits memory that the engine does not account; [`nested_loops`] keeps some joins from
+//!   disk;
+//! * [`output`] writes results; [`describe`] lists everything that can be named; [`shell`] is the
+//!   interactive shell.
 //!
 //! The engine is large; nothing else of Lateralis depends on this crate.
 

@@ -28,15 +28,15 @@ use lateralis_traces::{OpenOptions, hardware};
 
 use crate::target::Target;
 
-/// All memory is counted: what a statement makes of values is bounded by nothing else.
+/// All memory is counted: there is no other limit on values made by a statement.
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
 
-/// Stack of the thread that plans: deep statements are refused long before it ends.
+/// Stack of the planning thread: deeply nested statements are rejected long before it overflows.
 const STACK_BYTES: usize = 256 << 20;
-/// Stack of the threads that run a query; plans are walked on them as well.
+/// Stack of the threads that run a query, which walk plans as well.
 const WORKER_STACK_BYTES: usize = 32 << 20;
-/// A file of statements is not larger than this.
+/// Largest size of a file of statements.
 const MOST_SQL_BYTES: u64 = 4 << 20;
 
 /// Ask traces in SQL.
@@ -63,7 +63,7 @@ const MOST_SQL_BYTES: u64 = 4 << 20;
         Exit code: 0 fine, 1 something in the traces is damaged, 2 it could not be run."
 )]
 struct Arguments {
-    /// Recordings, or traces of any format; each is told apart by the column `recording`
+    /// Recordings, or traces of any format; the column `recording` identifies each
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     /// Statements to run
@@ -81,7 +81,7 @@ struct Arguments {
     /// Write JSON: the same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write to a file; its ending tells the format
+    /// Write to a file; its ending selects the format
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the output if it is there
@@ -108,11 +108,11 @@ struct Arguments {
     kallsyms: Option<PathBuf>,
 }
 
-/// Bytes that a compressed recording of hardware may have.
+/// Largest size of a compressed hardware trace.
 const PACKED_BYTES: u64 = 4 << 30;
 
-/// All tables: those of the events, of call stacks, and, where one trace alone has packets of processors, of
-/// what these executed.
+/// All tables: of the events, of call stacks, and, if a single trace has packets of processors, of the
+/// executed instructions.
 fn traces(
     arguments: &Arguments,
     recordings: Vec<Recording>,
@@ -147,7 +147,7 @@ fn main() -> ExitCode {
         Err(error) => Err(format!("cannot start a thread: {error}")),
     };
     outcome.unwrap_or_else(|message| {
-        // Nobody is left to tell if standard error is closed as well.
+        // If standard error is closed as well, the message cannot be delivered.
         let _ = io::stderr().write_all(lines("error: ", &message).as_bytes());
         ExitCode::from(2)
     })
@@ -214,7 +214,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let session = Session::new(engine, runtime);
     let cancel = Arc::clone(&session.cancel);
     let handler = move || {
-        // Whoever asks twice does not want to wait.
+        // A second request exits immediately.
         if cancel.ask() {
             std::process::exit(130);
         }
@@ -253,7 +253,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, String> {
     }
 }
 
-/// What to run; `None` for the shell.
+/// Statements to run; `None` for the shell.
 fn statements(arguments: &Arguments) -> Result<Option<String>, String> {
     if let Some(text) = &arguments.command {
         return Ok(Some(text.clone()));
@@ -278,14 +278,14 @@ fn statements(arguments: &Arguments) -> Result<Option<String>, String> {
     String::from_utf8(text).map(Some).map_err(|_| "statements are no UTF-8 text".to_owned())
 }
 
-/// Commands of `lat` that are asked open traces in the same way.
+/// `lat` with the options for opening traces in the same way.
 fn asked_with(arguments: &Arguments) -> Lat {
     let format = arguments.as_format.iter().map(|format| format!("--as={format}"));
     let frequency = arguments.frequency.iter().map(|hertz| format!("--frequency={hertz}"));
     Lat { options: format.chain(frequency).map(Into::into).collect() }
 }
 
-/// How all traces are opened.
+/// Options for opening all traces.
 fn options(arguments: &Arguments) -> Result<OpenOptions, String> {
     let mut options = OpenOptions { frequency_hz: arguments.frequency, ..OpenOptions::default() };
     if let Some(format) = &arguments.as_format {
@@ -302,8 +302,8 @@ fn options(arguments: &Arguments) -> Result<OpenOptions, String> {
     Ok(options)
 }
 
-/// Traces are one, as for every other command: what is from one to the other is found. One that is given
-/// twice is to be compared with itself.
+/// Traces are opened as one, as by every other command: items between them are found. A trace that is
+/// given twice is compared with itself.
 fn together(traces: &[PathBuf]) -> Vec<&[PathBuf]> {
     let is_again = |(at, path): (usize, &PathBuf)| traces[..at].contains(path);
     match traces.iter().enumerate().any(is_again) {
@@ -321,7 +321,7 @@ fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording, String> {
     })
 }
 
-/// Says what a query found damaged; whether there was anything.
+/// Reports the damage found by a query; returns whether there was any.
 fn told_damage(engine: &Engine) -> bool {
     let Some((places, bytes)) = engine.take_damage() else {
         return false;

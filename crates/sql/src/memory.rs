@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much memory the whole program has, and where that ends.
+//! Limits the memory of the whole program.
 //!
-//! The engine counts what it sorts, groups and joins, and what that needs beyond its limit
-//! goes to disk or is refused. Nobody counts what a statement makes of values: long texts,
-//! lists, results of functions. So the allocator counts everything, at two marks:
+//! The engine accounts for sorting, grouping and joining; beyond its limit they use the disk or are
+//! rejected. It does not account for values made by a statement: long texts, lists, results of functions.
+//! So the allocator counts everything, with two limits:
 //!
-//! * beyond the first a query is ended, and the shell goes on;
-//! * beyond the second, which only a single huge value reaches before the first is seen, the
-//!   program ends, in words and with exit code 2. An allocator may not unwind, so nothing
-//!   gentler can be done in time.
+//! * above the first, a query is ended, and the shell continues;
+//! * above the second, which only a single huge value can reach before the first is noticed, the program
+//!   exits with a message and exit code 2. An allocator may not unwind, so there is no gentler way in
+//!   time.
 //!
-//! The counts of threads are gathered in steps, so both marks are exact to a megabyte.
+//! The counts of threads are collected in steps, so both limits are accurate to a megabyte.
 
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 
@@ -20,56 +20,56 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What a query may have beside its limit: decoded packets, results on their way, and what
-/// was found out about traces.
+/// Memory of a query besides its limit: decoded packets, results in transit, and cached information about
+/// traces.
 const BESIDE_BYTES: usize = 1 << 30;
-/// From the first mark to the second.
+/// Distance from the first limit to the second.
 const BETWEEN_BYTES: usize = 1 << 30;
-/// A thread tells when its count has changed by so much.
+/// Change of a thread's count at which it is added to the total.
 const TOLD_BYTES: isize = 64 << 10;
-/// From this size on an allocation is looked at before it is made.
+/// Size from which an allocation is checked before it is made.
 const LARGE_BYTES: usize = 1 << 20;
 
-// None of these orders anything else: they are counts and marks, read for themselves.
+// No ordering with other memory is needed: these are independent counts and limits.
 static HELD: AtomicIsize = AtomicIsize::new(0);
 static FIRST_MARK: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SECOND_MARK: AtomicUsize = AtomicUsize::new(usize::MAX);
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// What this thread has not told yet.
+    /// Count of this thread that has not been added to the total yet.
     static UNTOLD: Cell<isize> = const { Cell::new(0) };
     /// Whether this thread ends the program.
     static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The allocator of the system, counted.
+/// The system allocator, with counting.
 pub struct Counted;
 
-// SAFETY: all calls go to the system's allocator with the arguments they came with, and its
-// answers go back as they are. Counting allocates nothing and does not unwind.
+// SAFETY: all calls are forwarded to the system allocator with their arguments unchanged, and so are its
+// results. Counting allocates nothing and does not unwind.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check(layout.size());
-        // SAFETY: what the caller promises is what is needed.
+        // SAFETY: the caller upholds the same contract.
         told(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         check(layout.size());
-        // SAFETY: what the caller promises is what is needed.
+        // SAFETY: the caller upholds the same contract.
         told(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: what the caller promises is what is needed.
+        // SAFETY: the caller upholds the same contract.
         unsafe { System.dealloc(memory, layout) };
         count(-(layout.size() as isize));
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         check(size.saturating_sub(layout.size()));
-        // SAFETY: what the caller promises is what is needed.
+        // SAFETY: the caller upholds the same contract.
         let moved = unsafe { System.realloc(memory, layout, size) };
         if !moved.is_null() {
             count(size as isize - layout.size() as isize);
@@ -86,7 +86,7 @@ fn told(memory: *mut u8, bytes: usize) -> *mut u8 {
 }
 
 fn count(bytes: isize) {
-    // A thread that ends has nothing left to tell with.
+    // The thread-local count is gone when a thread is ending.
     let _ = UNTOLD.try_with(|untold| {
         let sum = untold.get() + bytes;
         if sum.abs() < TOLD_BYTES {
@@ -101,8 +101,8 @@ fn count(bytes: isize) {
     });
 }
 
-/// Looks whether there is room for an allocation before it is made: afterwards the system
-/// may have ended the program without a word.
+/// Checks whether there is room for an allocation before it is made: afterwards the system may kill the
+/// program without a message.
 fn check(bytes: usize) {
     if bytes >= LARGE_BYTES
         && held_bytes().saturating_add(bytes) > SECOND_MARK.load(Ordering::Relaxed)
@@ -118,7 +118,7 @@ fn end(wanted: usize) {
         return;
     }
     if IS_ENDING.swap(true, Ordering::Relaxed) {
-        // Another thread says it.
+        // Another thread prints the message.
         loop {
             std::thread::sleep(Duration::from_secs(1));
         }
@@ -134,24 +134,24 @@ fn end(wanted: usize) {
          lists, or give more with --memory"
     );
     let length = room - rest.len();
-    // Not by the handle of the library: its lock may be held by whoever asked for memory.
+    // Not through the standard library's handle: the thread that allocates may hold its lock.
     let _ = rustix::io::write(io::stderr(), &text[..length]);
     std::process::exit(2);
 }
 
-/// Bytes that the program holds, where this allocator is the one of the program.
+/// Bytes allocated by the program, if it uses this allocator.
 pub fn held_bytes() -> usize {
     usize::try_from(HELD.load(Ordering::Relaxed)).unwrap_or(0)
 }
 
-/// Sets the marks for queries that have this limit, above what is held now.
+/// Sets the limits for queries with this limit, relative to the current memory.
 pub fn limit(query_bytes: usize) {
     let first = held_bytes().saturating_add(query_bytes).saturating_add(BESIDE_BYTES);
     FIRST_MARK.store(first, Ordering::Relaxed);
     SECOND_MARK.store(first.saturating_add(BETWEEN_BYTES), Ordering::Relaxed);
 }
 
-/// Whether more is held than a query may have.
+/// Whether the memory exceeds the limit of a query.
 pub fn is_over() -> bool {
     held_bytes() > FIRST_MARK.load(Ordering::Relaxed)
 }

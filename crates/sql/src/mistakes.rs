@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The usual mistakes in statements, in words that say what to write instead.
+//! Messages for common mistakes in statements, with the correct form.
 //!
-//! The engine tells them in its own words, with names of types of columns in memory. What is
-//! not known here is told as the engine tells it.
+//! The engine reports them in its own terms, with in-memory types of columns. Errors that are not known
+//! here are reported as by the engine.
 
 use arrow::datatypes::DataType;
 
 use crate::engine::Engine;
 use crate::functions::parse_nanos;
 
-/// Columns that are named at most.
+/// Largest number of columns that are named.
 const NAMED: usize = 8;
 /// Characters of a call that are shown.
 const SHOWN: usize = 60;
 
-/// `what: where: what to do` for what the engine says of a statement.
+/// `what: where: what to do` for an error message of the engine.
 pub fn told(words: &str, sql: &str, engine: &Engine) -> Option<String> {
     if let Some(call) =
         between(words, "No function matches the given name and argument types '", "'. ")
@@ -105,7 +105,7 @@ pub fn told(words: &str, sql: &str, engine: &Engine) -> Option<String> {
     found.map(|(_, told)| (*told).to_owned())
 }
 
-/// The engine fails on sides of a UNION that it cannot bring together.
+/// The engine fails on incompatible sides of a UNION.
 pub fn of_union(words: &str, sql: &str) -> Option<&'static str> {
     let is_union = sql.to_ascii_lowercase().contains("union");
     (is_union && words.contains("Physical input schema should be the same")).then_some(
@@ -113,14 +113,14 @@ pub fn of_union(words: &str, sql: &str) -> Option<&'static str> {
     )
 }
 
-/// A function that does not take these arguments.
+/// A function that does not accept these arguments.
 fn of_call(words: &str, call: &str, sql: &str, engine: &Engine) -> String {
     let (name, given) = call.split_once('(').unwrap_or((call, ""));
     let given = parts(given.strip_suffix(')').unwrap_or(given));
     let shown = written(name, sql).unwrap_or_else(|| {
         format!("{name}({})", given.iter().map(|kind| a_kind(kind)).collect::<Vec<_>>().join(", "))
     });
-    // Ours say themselves what they take.
+    // Our functions report themselves which arguments they accept.
     let own = between(words, "coercion failed with: Error during planning: ", ". No function");
     if let Some(own) = own {
         return format!("wrong arguments: {shown}: {}", kinds_in(own));
@@ -168,7 +168,7 @@ fn of_call(words: &str, call: &str, sql: &str, engine: &Engine) -> String {
     format!("wrong arguments: {shown}: it is {}", forms.join(" or "))
 }
 
-/// A text where a number must stand.
+/// A text in place of a number.
 fn of_text(text: &str) -> String {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     if has_unit && parse_nanos(text).is_ok() {
@@ -187,7 +187,7 @@ fn of_text(text: &str) -> String {
     )
 }
 
-/// The columns of numbers of the tables that a statement names.
+/// The numeric columns of the tables in a statement.
 fn numbers(sql: &str, engine: &Engine) -> Option<String> {
     let words = sql.split(|c: char| !(c.is_alphanumeric() || "_:.#".contains(c)));
     let table = words.filter(|word| !word.is_empty()).find_map(|word| {
@@ -203,7 +203,7 @@ fn numbers(sql: &str, engine: &Engine) -> Option<String> {
     Some(format!("numbers of {} are {}{more}", crate::fault::quoted(table), names.join(", ")))
 }
 
-/// How a function is called in a statement, if its call is short.
+/// The call of a function in a statement, if it is short.
 fn written(name: &str, sql: &str) -> Option<String> {
     let lower = sql.to_ascii_lowercase();
     let start = lower.find(&format!("{}(", name.to_ascii_lowercase()))?;
@@ -220,7 +220,7 @@ fn between<'w>(words: &'w str, before: &str, after: &str) -> Option<&'w str> {
     Some(words.split_once(before)?.1.split_once(after)?.0)
 }
 
-/// The parts of a list, at commas outside of parentheses; of nothing, none.
+/// Splits a list at commas outside of parentheses; an empty list has no parts.
 fn parts(list: &str) -> Vec<&str> {
     let (mut found, mut depth, mut begin) = (Vec::new(), 0, 0);
     for (at, c) in list.char_indices() {
@@ -237,7 +237,7 @@ fn parts(list: &str) -> Vec<&str> {
     found
 }
 
-/// What people call a type of the engine.
+/// Common name of a type of the engine.
 fn a_kind(kind: &str) -> &str {
     match kind {
         _ if kind.starts_with("List") || kind.starts_with("LargeList") => "a list",
@@ -253,7 +253,7 @@ fn a_kind(kind: &str) -> &str {
     }
 }
 
-/// Words in which types of the engine are called as people call them.
+/// Replaces types of the engine in a message by their common names.
 fn kinds_in(words: &str) -> String {
     let mut told = words.replace("Dictionary(Int32, Utf8)", "a text");
     for kind in ["Utf8View", "LargeUtf8", "Utf8", "Int64", "UInt64", "Float64", "Int32", "Boolean"]

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Joins without equal columns stay in memory, or are refused.
+//! Keeps joins without equal columns in memory; otherwise they are rejected.
 //!
-//! DataFusion 55.2 joins them with loops over the left side, which it keeps in memory. Where
-//! that is too much it runs the left side a second time, into a file. Both is wrong: what
-//! distributes rows over cores can be run once only and panics ("partition not used yet"),
-//! and LEFT, SEMI, ANTI and MARK joins then say of a row once for each core whether it has
-//! found nothing (apache/datafusion issues 24676 and 22641, remedied behind 55.2). A table
-//! that does not fit in memory would be walked as often as it fits in: nobody waits for that.
+//! DataFusion 55.2 executes them with nested loops over the left side, which it keeps in memory. If that
+//! does not fit, it runs the left side a second time, into a file. Both steps have bugs: an operator that
+//! distributes rows over cores can run only once and panics ("partition not used yet"), and LEFT, SEMI,
+//! ANTI and MARK joins then report unmatched rows once per core (apache/datafusion issues 24676 and
+//! 22641, fixed after 55.2). A table that does not fit in memory would be scanned once for each part that
+//! fits: too slow to be useful.
 //!
-//! So these joins, and nothing below or above them, run where there is no disk: what needs
-//! more memory than it may have is told so.
+//! So these joins, and nothing below or above them, run without a disk: exceeding the memory limit is an
+//! error.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-/// The last of the rules: it changes where joins run and not what they do.
+/// The last rule: it changes where joins run and not what they do.
 #[derive(Debug)]
 pub struct InMemory {
     with_disk: Arc<RuntimeEnv>,
@@ -38,7 +38,7 @@ pub struct InMemory {
 impl InMemory {
     /// For queries of this environment.
     ///
-    /// Errors: none that an environment can cause which is there already.
+    /// Errors: none for an environment that exists already.
     pub fn new(with_disk: Arc<RuntimeEnv>) -> Result<Self> {
         let mut without_disk = RuntimeEnvBuilder::from_runtime_env(&with_disk);
         without_disk.disk_manager = None;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Panics of the engine as errors of statements.
+//! Converts panics of the engine to errors of statements.
 //!
-//! The engine is large and not ours. Where it panics, what it holds is dropped with the
-//! query, and the next statement plans anew; so a panic ends its statement and nothing else.
-//! It is said once, as an error, and not by the hook of the library beside it.
+//! The engine is large third-party code. If it panics, its state is dropped with the query, and the next
+//! statement plans anew; so a panic ends only its statement. It is reported once, as an error, and not by
+//! the default hook as well.
 
 use std::panic::{self, PanicHookInfo};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Name of the threads whose panics are told as errors.
+/// Name of the threads whose panics are reported as errors.
 pub const THREADS: &str = "lat-sql";
 
 /// The last panic of these threads.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps what panics of these threads say; others are told as ever.
+/// Stores the messages of panics of these threads; others are reported as usual.
 pub fn install() {
     let other = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -28,13 +28,13 @@ pub fn install() {
     }));
 }
 
-/// What the last panic said and where, and what to do; forgets it.
+/// Takes the message and position of the last panic, with advice.
 pub fn take() -> String {
     let words = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
     failed(words.as_deref().unwrap_or("it did not say why"))
 }
 
-/// The message of a statement that failed by no fault of its own.
+/// The message for a statement that failed because of an internal error.
 pub fn failed(why: &str) -> String {
     format!(
         "the engine failed: {why}: this is a fault of lat-sql and not of the statement: ask in \
@@ -52,7 +52,7 @@ fn words(info: &PanicHookInfo<'_>) -> String {
     }
 }
 
-/// A path without the folders above its package: they tell of the machine it was built on.
+/// A path without the folders above its package, which would reveal the build machine.
 fn short(path: &str) -> &str {
     let Some(source) = path.rfind("/src/") else {
         return path;

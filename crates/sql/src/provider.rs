@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tables of the store as tables of the engine.
 //!
-//! Columns, conditions on time and processor, and a limit are handed down, so that
-//! packets and fields nobody asked for are not decoded.
+//! Columns, conditions on time and CPU, and a limit are pushed down, so that packets and fields that are
+//! not needed are not decoded.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -24,27 +24,26 @@ use crate::damages::Damages;
 use crate::pushdown::{Bounds, CLASS, CPU, TIME};
 use crate::reads::Reads;
 
-/// Batches that wait between the decoder and the engine, per core.
+/// Number of batches between the decoder and the engine, per core.
 const WAITING: usize = 2;
 
 /// One table of the opened traces.
 #[derive(Clone)]
 pub struct TraceTable {
     traces: Arc<Traces>,
-    /// Its place in [`Traces::tables`].
+    /// Its index in [`Traces::tables`].
     index: usize,
     damages: Arc<Damages>,
     reads: Arc<Reads>,
     schema: SchemaRef,
-    /// Whether the order of its rows does not matter.
+    /// Whether the order of its rows is irrelevant.
     any_order: bool,
-    /// Whether its rows may stand for several events: see [`Scan::weighs`].
+    /// Whether its rows may represent several events: see [`Scan::weighs`].
     weighs: Option<Step>,
 }
 
 impl TraceTable {
-    /// The table at this place. Damage found while it is read goes to `damages`, what is
-    /// read to `reads`.
+    /// The table at this index. Damage found while reading goes to `damages`, counts to `reads`.
     pub fn new(
         traces: Arc<Traces>,
         index: usize,
@@ -60,8 +59,8 @@ impl TraceTable {
         self.table().is_of_events() && !self.any_order
     }
 
-    /// The same table, its rows in any order; with weights, one column more tells for how many
-    /// events a row stands ([`lateralis_store::WEIGHT`]).
+    /// The same table with rows in any order; with weights, an additional column contains the number of
+    /// events that a row represents ([`lateralis_store::WEIGHT`]).
     pub fn unordered(&self, weighs: Option<Step>) -> Self {
         let mut schema = Arc::clone(&self.schema);
         if weighs.is_some() {
@@ -72,7 +71,7 @@ impl TraceTable {
         Self { any_order: true, weighs, schema, ..self.clone() }
     }
 
-    /// Whether rows are events of several kinds.
+    /// Whether rows are events of several classes.
     fn has_classes(&self) -> bool {
         self.table().name == "events" && self.table().schema.index_of(CLASS).is_ok()
     }
@@ -111,7 +110,7 @@ impl TableProvider for TraceTable {
         };
         let answer = |filter| {
             if narrows(filter) {
-                // Whole packets are left out; inside of them the engine looks again.
+                // Whole packets are skipped; inside of them the engine filters again.
                 TableProviderFilterPushDown::Inexact
             } else {
                 TableProviderFilterPushDown::Unsupported
@@ -132,7 +131,7 @@ impl TableProvider for TraceTable {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();
         let asked = projection.unwrap_or(&all);
         let columns: Vec<usize> = asked.iter().copied().filter(|column| *column < own).collect();
-        // Weights come last, whether they are asked for or not.
+        // Weights come last, whether they are requested or not.
         let mut place = 0;
         let place = |&column: &usize| match column < own {
             true => {
@@ -156,7 +155,7 @@ impl TableProvider for TraceTable {
         let schema = Arc::new(self.schema.project(asked)?);
         let parts = self.traces.partitions(self.table(), &scan);
         let cores = state.config().target_partitions().clamp(1, parts.len().max(1));
-        // Neighbours in time stay together, and no core waits for more than one run of them.
+        // Adjacent runs in time stay together, and no core waits for more than one of them.
         let per_core = parts.len().div_ceil(cores).max(1);
         let mut streams: Vec<Arc<dyn PartitionStream>> = Vec::new();
         let mut runs: Vec<Vec<Partition>> = parts.chunks(per_core).map(<[_]>::to_vec).collect();
@@ -179,7 +178,7 @@ impl TableProvider for TraceTable {
     }
 }
 
-/// How many events the rows of a batch are.
+/// Number of events that the rows of a batch represent.
 fn events(batch: &RecordBatch, scan: &Scan) -> usize {
     let weights = batch.columns().last().filter(|_| scan.weighs.is_some());
     match weights.and_then(|weights| weights.as_primitive_opt::<Int64Type>()) {
@@ -188,7 +187,7 @@ fn events(batch: &RecordBatch, scan: &Scan) -> usize {
     }
 }
 
-/// Partitions that one core reads, one after the other.
+/// Partitions that one core reads in sequence.
 struct Run {
     traces: Arc<Traces>,
     index: usize,
@@ -196,7 +195,7 @@ struct Run {
     reads: Arc<Reads>,
     schema: SchemaRef,
     scan: Scan,
-    /// Which columns of the store are shown, if not all as they come.
+    /// Columns of the store that are shown, unless all are in order.
     places: Option<Vec<usize>>,
     parts: Vec<Partition>,
 }
@@ -221,7 +220,7 @@ impl PartitionStream for Run {
         let parts = self.parts.clone();
         let reads = Arc::clone(&self.reads);
         let places = self.places.clone();
-        // Decoding computes; it must not hold up the threads that drive the query.
+        // Decoding is CPU-bound; it must not block the threads that drive the query.
         builder.spawn_blocking(move || {
             let table = &traces.tables()[index];
             for part in &parts {
@@ -235,7 +234,7 @@ impl PartitionStream for Run {
                         Some(places) => batch.project(places).map_err(DataFusionError::from),
                         None => Ok(batch),
                     };
-                    // Nobody receives any more after a limit or a cancelled query.
+                    // After a limit or a cancelled query the channel is closed.
                     if sender.blocking_send(batch).is_err() {
                         is_over = true;
                         return ControlFlow::Break(());

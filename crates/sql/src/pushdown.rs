@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a `WHERE` says about time, processors and kinds of events, so that packets and
-//! events outside of it need not be decoded.
+//! Extracts conditions on time, CPU and event class from a `WHERE`, so that other packets and events need
+//! not be decoded.
 //!
-//! Only a superset is asked for: the engine applies every condition again. What
-//! is not understood here prunes nothing.
+//! The result is a superset: the engine applies every condition again. Conditions that are not understood
+//! here have no effect.
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -12,38 +12,38 @@ use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator};
 use lateralis_model::Interval;
 use lateralis_units::Nanos;
 
-/// Column of the time of an event or of the begin of anything that lasts.
+/// Column with the time of an event, or the begin of an item with a duration.
 pub const TIME: &str = "ts";
-/// Column of the processor.
+/// Column with the CPU.
 pub const CPU: &str = "cpu";
-/// Column of the kind of an event.
+/// Column with the event class.
 pub const CLASS: &str = "class";
 
-/// What rows must satisfy at least.
+/// Necessary conditions on rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// `ts` lies in it, both ends included.
+    /// Range of `ts`, inclusive.
     pub interval: Interval,
-    /// `cpu` is one of these, in ascending order; `None` where it may be any.
+    /// Possible values of `cpu`, ascending; `None` if unrestricted.
     pub cpus: Option<Vec<u32>>,
-    /// `class` is one of these, in ascending order; `None` where it may be any.
+    /// Possible values of `class`, ascending; `None` if unrestricted.
     pub classes: Option<Vec<String>>,
 }
 
 impl Bounds {
-    /// Of conditions that all hold.
+    /// For conditions that all hold.
     pub fn of<'a>(conditions: impl IntoIterator<Item = &'a Expr>) -> Self {
         let mut bounds = Self::default();
         conditions.into_iter().for_each(|condition| bounds.add(condition));
         bounds
     }
 
-    /// Whether a condition narrows anything here.
+    /// Whether a condition has an effect here.
     pub fn is_narrowed_by(condition: &Expr) -> bool {
         Self::of([condition]) != Self::default()
     }
 
-    /// Takes one more condition into account.
+    /// Adds a condition.
     fn add(&mut self, condition: &Expr) {
         match condition {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
@@ -51,7 +51,7 @@ impl Bounds {
                 self.add(right);
             }
             Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => {
-                // `cpu = 1 OR cpu = 2` is how the optimizer writes short lists.
+                // The optimizer writes short lists as `cpu = 1 OR cpu = 2`.
                 if let Some(cpus) = either(condition, &|bounds| bounds.cpus) {
                     narrow(&mut self.cpus, cpus);
                 }
@@ -112,7 +112,7 @@ impl Bounds {
 
     fn compare_time(&mut self, op: Operator, value: &ScalarValue) {
         let Some(value) = number(value) else { return };
-        // Beyond the ends of the time line nothing is narrowed further than to its end.
+        // Values beyond the ends of the timeline are clamped to them.
         let clamp = |value: i128| Nanos(value.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
         let (begin, end) = match op {
             Operator::Eq => (Some(value), Some(value)),
@@ -136,13 +136,13 @@ impl Bounds {
             return;
         }
         if let Some(cpu) = number(value) {
-            // No processor has a number that does not fit.
+            // CPU numbers are 32-bit: a larger number matches none.
             narrow(&mut self.cpus, u32::try_from(cpu).into_iter().collect());
         }
     }
 }
 
-/// Leaves what is in both; sorted.
+/// Intersection; sorted.
 fn narrow<T: Ord>(known: &mut Option<Vec<T>>, mut new: Vec<T>) {
     new.sort_unstable();
     new.dedup();
@@ -172,7 +172,7 @@ fn column(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Whether a cast to this type changes no number and no word.
+/// Whether a cast to this type preserves numbers and words.
 fn is_the_same(to: &DataType) -> bool {
     match to {
         DataType::Dictionary(_, value) => is_the_same(value),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Running texts of statements: one after the other, each bounded and cancellable, with
-//! their results on a target.
+//! Runs texts of statements in sequence, each limited and cancellable, and writes their results.
 
 use std::future::Future;
 use std::io::Write;
@@ -25,15 +24,15 @@ use crate::fault::Fault;
 use crate::output::{Format, Sink, is_broken_pipe};
 use crate::{memory, panics};
 
-/// How long a session waits for its threads when it ends.
+/// Time that a session waits for its threads when it ends.
 const END_WAIT: Duration = Duration::from_millis(500);
 
-/// Batches of a result that wait to be written.
+/// Number of batches of a result that wait to be written.
 const WAITING: usize = 1;
-/// How often memory is looked at while a query runs.
+/// Interval at which memory is checked while a query runs.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Somebody who may want a query to end: Ctrl-C, or whoever looks at memory.
+/// Cancellation of a query: by Ctrl-C, or by the memory check.
 #[derive(Debug, Default)]
 pub struct Cancel {
     /// [`NOBODY`], [`MEMORY`] or [`USER`].
@@ -46,20 +45,20 @@ const MEMORY: u8 = 1;
 const USER: u8 = 2;
 
 impl Cancel {
-    /// Asks for the end of what runs; true if that had been asked for already.
+    /// Requests cancellation; returns true if that had already been requested.
     pub fn ask(&self) -> bool {
         let before = self.asked.swap(USER, Ordering::SeqCst);
         self.wake();
         before == USER
     }
 
-    /// Asks for the end because there is no more memory; whoever asked before is heard.
+    /// Requests cancellation for lack of memory; an earlier request has precedence.
     fn refuse(&self) {
         let _ = self.asked.compare_exchange(NOBODY, MEMORY, Ordering::SeqCst, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Forgets that it was asked for.
+    /// Clears the request.
     pub fn reset(&self) {
         self.asked.store(NOBODY, Ordering::SeqCst);
     }
@@ -83,7 +82,7 @@ impl Cancel {
 const TOO_LARGE: &str = "out of memory for this query: its texts, lists and results need too \
                          much: ask for less, or give more with --memory";
 
-/// Looks at memory until it is dropped.
+/// Checks memory until it is dropped.
 struct Watch {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -101,7 +100,7 @@ impl Watch {
                 thread::park_timeout(LOOK);
             }
         };
-        // Without this thread the allocator still ends what is beyond its second mark.
+        // Without this thread the allocator still enforces its second limit.
         let thread = thread::Builder::new().name("lat-sql memory".to_owned()).spawn(look).ok();
         Self { is_over, thread }
     }
@@ -117,7 +116,7 @@ impl Drop for Watch {
     }
 }
 
-/// Ends a task when nobody waits for it any more.
+/// Aborts a task when its handle is dropped.
 struct Task(AbortHandle);
 
 impl Drop for Task {
@@ -126,21 +125,21 @@ impl Drop for Task {
     }
 }
 
-/// How a text ended that could not be run to its end.
+/// Reason why a text was not run to its end.
 #[derive(Debug)]
 pub enum Stop {
-    /// Something is wrong with it, or it needs too much.
+    /// An error in it, or exceeded limits.
     Fault(Fault),
-    /// Somebody asked for its end.
+    /// It was cancelled.
     Cancelled,
-    /// Whoever reads the results went away.
+    /// The reader of the results closed the pipe.
     NobodyReads,
-    /// Results could not be written.
+    /// Writing the results failed.
     Output(ArrowError),
 }
 
 impl Stop {
-    /// Results could not be written, in the system's words.
+    /// Writing failed with an error of the system.
     pub fn from_io(error: std::io::Error) -> Self {
         ArrowError::from(error).into()
     }
@@ -158,36 +157,36 @@ impl From<ArrowError> for Stop {
     }
 }
 
-/// Opened traces, an engine over them, and the threads it runs on.
+/// Opened traces, an engine over them, and its threads.
 pub struct Session {
     /// The engine.
     pub engine: Engine,
-    /// None only while it is dropped.
+    /// `None` only during drop.
     runtime: Option<Runtime>,
-    /// How to end a query early.
+    /// Cancels a query.
     pub cancel: Arc<Cancel>,
 }
 
-/// Where results go.
+/// Destination of results.
 pub struct Place<'a> {
-    /// How they are written.
+    /// Format of results.
     pub format: Format,
     /// Width of the terminal, if it is one.
     pub columns: Option<usize>,
     /// Whether it is a file of its own.
     pub is_file: bool,
-    /// Makes the target of the next result.
+    /// Opens the destination of the next result.
     pub open: &'a mut dyn FnMut() -> std::io::Result<Box<dyn Write + Send>>,
 }
 
 impl Session {
-    /// A session on these threads.
+    /// A session with these threads.
     pub fn new(engine: Engine, runtime: Runtime) -> Self {
         Self { engine, runtime: Some(runtime), cancel: Arc::new(Cancel::default()) }
     }
 
-    /// Runs the statements of a text and writes their results. Returns how many rows
-    /// the last one had.
+    /// Runs the statements of a text and writes their results. Returns the number of rows of the last
+    /// one.
     pub fn run(&self, text: &str, place: &mut Place<'_>) -> Result<u64, Stop> {
         let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine, text));
         let statements = self.engine.parse(text).map_err(fault)?;
@@ -220,7 +219,7 @@ impl Session {
         }
     }
 
-    /// Writes the rows of a statement; how many there are.
+    /// Writes the rows of a statement; returns their number.
     fn write(
         &self,
         runtime: &Runtime,
@@ -231,7 +230,7 @@ impl Session {
         let target = (place.open)().map_err(ArrowError::from)?;
         let schema = stream.schema();
         let mut sink = Sink::new(place.format, target, &schema, place.columns, place.is_file)?;
-        // A task of its own: one that does not pause does not keep anybody from leaving it.
+        // A separate task: one that never yields does not prevent cancellation.
         let (sender, mut receiver) = mpsc::channel(WAITING);
         let task = runtime.spawn(send(stream, sender));
         let _task = Task(task.abort_handle());
@@ -245,9 +244,9 @@ impl Session {
         }
     }
 
-    /// Waits for work of the engine, unless somebody asks for its end.
+    /// Waits for work of the engine, unless it is cancelled.
     ///
-    /// Errors: somebody did; the engine panicked.
+    /// Errors: cancelled; the engine panicked.
     fn wait<T>(&self, runtime: &Runtime, work: impl Future<Output = T>) -> Result<T, Stop> {
         let work = async {
             tokio::select! {
@@ -256,7 +255,7 @@ impl Session {
                 done = work => Ok(done),
             }
         };
-        // Whatever the engine leaves half done, it made for this statement only.
+        // Anything the engine leaves unfinished belongs to this statement only.
         let ran = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
         ran.unwrap_or_else(|_| Err(Fault::new(panics::take()).into()))
     }
@@ -276,7 +275,7 @@ async fn send(
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A decoder that nobody listens to any more must not keep the user waiting.
+        // A decoder whose receiver is gone must not keep the user waiting.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(END_WAIT);
         }
@@ -316,7 +315,7 @@ mod tests {
         Session::new(engine.unwrap(), runtime.unwrap())
     }
 
-    /// Words of a fault.
+    /// Message of a fault.
     fn said(outcome: Result<u64, Stop>) -> String {
         match outcome {
             Err(Stop::Fault(fault)) => fault.message,
@@ -324,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Runs something where panics are told as errors.
+    /// Runs a function on a thread whose panics are reported as errors.
     fn in_a_thread_of_the_engine(run: impl FnOnce() + Send + 'static) {
         let thread = thread::Builder::new().name(panics::THREADS.to_owned()).spawn(run);
         thread.unwrap().join().unwrap();
@@ -341,7 +340,7 @@ mod tests {
         in_a_thread_of_the_engine(|| {
             let session = session();
             let runtime = session.runtime.as_ref().unwrap();
-            // While it is planned.
+            // During planning.
             let planning = async { panic!("never {} planned", "so") };
             let planned: Result<u64, Stop> = session.wait(runtime, planning);
             let words = said(planned);
@@ -350,7 +349,7 @@ mod tests {
                 "{words}"
             );
             assert!(words.contains("please report"), "{words}");
-            // While it runs, behind its first rows.
+            // During execution, after its first rows.
             let rows: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
             let rows = RecordBatch::try_from_iter([("n", rows)]).unwrap();
             let schema = rows.schema();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where people type statements: history, completion, several lines, and commands that
-//! begin with a dot.
+//! Interactive shell: history, completion, multi-line statements, and commands that begin with a dot.
 
 use std::borrow::Cow;
 use std::fs;
@@ -37,17 +36,17 @@ Ctrl-C ends a query, Ctrl-D the shell.
 Who knows psql may write \\d, \\d TABLE, \\df, \\? and \\q.
 ";
 
-/// What a line asked for.
+/// Next action for a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Go,
     Quit,
 }
 
-/// Reads and runs statements until the end. `columns` tells the width of the terminal
-/// now; `notes` is called after each statement.
+/// Reads and runs statements until the end. `columns` returns the current width of the terminal; `notes`
+/// is called after each statement.
 ///
-/// Errors: the terminal cannot be read or written.
+/// Errors: reading from or writing to the terminal fails.
 pub fn run(
     session: &Session,
     mut format: Format,
@@ -65,7 +64,7 @@ pub fn run(
     editor.set_helper(Some(Typing { session }));
     let history = history_file();
     if let Some(path) = &history {
-        // None yet is no failure.
+        // A missing history is not an error.
         let _ = editor.load_history(path);
     }
     println!("{} tables; .help tells more", session.engine.table_names().len());
@@ -81,7 +80,7 @@ pub fn run(
         }
         let _ = editor.add_history_entry(line.trim());
         if let Some(path) = &history {
-            // At once: another shell, or a crash, must not lose it.
+            // Immediately: another shell, or a crash, must not lose it.
             let _ = path.parent().map(fs::create_dir_all);
             let _ = editor.append_history(path);
         }
@@ -109,7 +108,7 @@ pub fn run(
     Ok(())
 }
 
-/// Does what a line with a dot says; `None` for any other line.
+/// Executes a command with a dot; `None` for any other line.
 fn dot(
     session: &Session,
     line: &str,
@@ -153,7 +152,7 @@ fn dot(
     Ok(Some(Next::Go))
 }
 
-/// The command that one of psql means.
+/// The equivalent of a psql command.
 fn of_psql<'a>(command: &'a str, argument: &str) -> &'a str {
     match command.trim_end_matches('+') {
         "d" if !argument.is_empty() => "schema",
@@ -188,7 +187,7 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("lateralis/sql-history"))
 }
 
-/// What the editor asks while somebody types.
+/// Helper of the line editor.
 struct Typing<'a> {
     session: &'a Session,
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which times an expression does not tell apart: `ts / 1000000` is the same for all times of
-//! a millisecond.
+//! Time steps of expressions: `ts / 1000000` is the same for all times of a millisecond.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -12,14 +11,14 @@ use lateralis_store::Step;
 use crate::functions::parse_nanos;
 use crate::pushdown::TIME;
 
-/// An expression tells times apart.
+/// An expression distinguishes all times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TellsTimes;
 
-/// The steps of time in which none of these expressions changes: none of them tells the time at
-/// all if `None`. Expressions may name other columns as they like.
+/// The time steps in which all of these expressions are constant; `None` if they do not depend on the
+/// time. Expressions may use other columns freely.
 ///
-/// Errors: one of them tells times apart, or its steps do not fit those of another.
+/// Errors: one of them distinguishes all times, or its steps are not compatible with those of another.
 pub fn of<'a>(expressions: impl IntoIterator<Item = &'a Expr>) -> Result<Option<Step>, TellsTimes> {
     let mut all: Option<Step> = None;
     for expression in expressions {
@@ -41,8 +40,8 @@ pub fn of<'a>(expressions: impl IntoIterator<Item = &'a Expr>) -> Result<Option<
     Ok(all)
 }
 
-/// Whether a condition says of the time what can be asked of the store as it is: a comparison
-/// with a number, or two at once.
+/// Whether a condition on the time can be passed to the store unchanged: a comparison with a number, or
+/// two at once.
 pub fn is_interval(condition: &Expr) -> bool {
     let is_number = |expr: &Expr| matches!(expr, Expr::Literal(ScalarValue::Int64(Some(_)), _));
     match condition {
@@ -61,7 +60,7 @@ pub fn is_interval(condition: &Expr) -> bool {
     }
 }
 
-/// Steps in which two expressions stay the same.
+/// Steps in which two expressions are constant.
 fn common(a: Step, b: Step) -> Option<Step> {
     let gcd = |mut a: i64, mut b: i64| {
         while b != 0 {
@@ -72,10 +71,10 @@ fn common(a: Step, b: Step) -> Option<Step> {
     (a.begin_ns == b.begin_ns).then(|| Step { length_ns: gcd(a.length_ns, b.length_ns), ..a })
 }
 
-/// The steps of an expression that is made of nothing else than them.
+/// The steps of an expression in which the time occurs only in this form.
 fn step(expr: &Expr) -> Option<Step> {
     match expr {
-        // Numbers are rounded towards zero: around it, two steps are one.
+        // Division rounds towards zero: around it, two steps are one.
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right }) => {
             Some(Step { length_ns: integer(right)?.checked_abs()?, begin_ns: shift(left)? })
                 .filter(|step| step.length_ns > 0)
@@ -127,7 +126,7 @@ fn is_time(expr: &Expr) -> bool {
     matches!(expr, Expr::Column(column) if column.name == TIME)
 }
 
-/// What is taken away from the time in `ts - 5`.
+/// The number subtracted from the time in `ts - 5`.
 fn shift(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tables that statements can name.
+//! Tables that statements can name.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,14 +13,14 @@ use crate::damages::Damages;
 use crate::provider::TraceTable;
 use crate::reads::Reads;
 
-/// Columns that tell when a row begins, the first that there is.
+/// Columns with the begin of a row; the first existing one is used.
 pub const BEGIN: &[&str] = &["begin_ts", "ts"];
-/// Columns that tell when it ends.
+/// Columns with the end of a row.
 pub const END: &[&str] = &["end_ts"];
-/// Columns that tell how long it takes, where none tells the end.
+/// Columns with the duration of a row, if there is no end.
 pub const DURATION: &[&str] = &["duration"];
 
-/// A table as people are told about it.
+/// Description of a table.
 #[derive(Debug, Clone)]
 pub struct Described {
     /// Its name.
@@ -29,11 +29,11 @@ pub struct Described {
     pub description: String,
 }
 
-/// The tables of the traces, which stay, and views, which come and go. Names are found
-/// in any case where that is not ambiguous, because SQL folds them.
+/// The tables of the traces, which are permanent, and views, which can be created and dropped. Names are
+/// matched case-insensitively if that is not ambiguous, because SQL folds case.
 #[derive(Debug)]
 pub struct Tables {
-    /// As the store orders them.
+    /// In the order of the store.
     described: Vec<Described>,
     fixed: BTreeMap<String, Arc<dyn TableProvider>>,
     views: RwLock<BTreeMap<String, Arc<dyn TableProvider>>>,
@@ -62,7 +62,7 @@ impl Tables {
         self.described.iter().cloned().chain(views.keys().map(view)).collect()
     }
 
-    /// A table by its name, with the name as it is.
+    /// A table by name, with its exact name.
     pub fn find(&self, name: &str) -> Option<(String, Arc<dyn TableProvider>)> {
         let views = self.views.read().unwrap_or_else(PoisonError::into_inner);
         let exact = views.get_key_value(name).or_else(|| self.fixed.get_key_value(name));

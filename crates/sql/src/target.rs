@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where results go: standard output, or a file that appears whole or not at all.
+//! Destination of results: standard output, or a file that appears complete or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lateralis_sql::output::Format;
 
-/// Where results go.
+/// Destination of results.
 pub struct Target {
     path: Option<PathBuf>,
 }
@@ -15,7 +15,7 @@ pub struct Target {
 impl Target {
     /// Standard output, or a file.
     ///
-    /// Errors: there is one already, and nobody said that it may be replaced.
+    /// Errors: the file exists, and replacing it was not requested.
     pub fn new(path: Option<PathBuf>, replace: bool) -> Result<Self, String> {
         let path = path.filter(|path| path.as_os_str() != "-");
         if let Some(path) = &path
@@ -27,7 +27,7 @@ impl Target {
         Ok(Self { path })
     }
 
-    /// The format that the ending of the file tells.
+    /// The format selected by the ending of the file.
     pub fn format(&self) -> Option<Format> {
         let ending = self.path.as_ref()?.extension()?.to_str()?;
         Some(match ending {
@@ -50,9 +50,9 @@ impl Target {
         if self.is_terminal() { terminal_columns() } else { None }
     }
 
-    /// Begins to write.
+    /// Starts writing.
     pub fn begin(&self) -> Writing {
-        // A pipe or a device is written, never replaced.
+        // A pipe or a device is written to, never replaced.
         let is_special = |path: &Path| fs::metadata(path).is_ok_and(|there| !there.is_file());
         let path = self.path.clone();
         let temporary = path.as_deref().filter(|path| !is_special(path)).map(|path| {
@@ -63,10 +63,10 @@ impl Target {
     }
 }
 
-/// Results on their way.
+/// Results being written.
 pub struct Writing {
     path: Option<PathBuf>,
-    /// Where they are until all is well.
+    /// Temporary path until everything is complete.
     temporary: Option<PathBuf>,
     file: Option<File>,
 }
@@ -77,7 +77,7 @@ impl Writing {
         self.temporary.is_some()
     }
 
-    /// The target of the next result; several follow each other.
+    /// The destination of the next result; several follow each other.
     pub fn open(&mut self) -> io::Result<Box<dyn Write + Send>> {
         let Some(path) = &self.path else {
             return Ok(Box::new(BufWriter::new(io::stdout())));
@@ -95,7 +95,7 @@ impl Writing {
         Ok(Box::new(BufWriter::new(file.try_clone()?)))
     }
 
-    /// The results are whole: they appear under their name.
+    /// The results are complete: the file gets its final name.
     pub fn finish(mut self) -> io::Result<()> {
         if let (Some(new), Some(path)) = (self.temporary.take(), &self.path)
             && self.file.is_some()
@@ -109,13 +109,13 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         if let Some(new) = self.temporary.take().filter(|_| self.file.is_some()) {
-            // What is not whole is not left behind.
+            // An incomplete file is removed.
             let _ = fs::remove_file(new);
         }
     }
 }
 
-/// Columns of the terminal on standard output.
+/// Width in columns of the terminal on standard output.
 pub fn terminal_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     Some(size.ws_col.into()).filter(|columns| *columns > 0)

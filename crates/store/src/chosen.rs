@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an analysis is about: the events of a trace, or some of them.
+//! Selection of events for an analysis: all events of a trace, or some of them.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,8 +15,8 @@ use lateralis_units::Nanos;
 use crate::facts::Facts;
 use crate::{ClockErrors, Recording, Successions};
 
-/// Whether there were events before a time, and behind it: a trace has them, or it was cut out of one that
-/// had; one that does not say when it begins and ends can have some.
+/// Whether there may be events before and after the interval: a trace has them, or it was cut out of one
+/// that had them. A source without a known begin or end may have some.
 pub(crate) fn is_cut(source: &dyn Source, to: Interval) -> (bool, bool) {
     if source.trace().is_part() {
         return (true, true);
@@ -27,27 +27,26 @@ pub(crate) fn is_cut(source: &dyn Source, to: Interval) -> (bool, bool) {
     (to.begin.is_some_and(is_before), to.end.is_some_and(is_behind))
 }
 
-/// Events of a trace, with what its classes mean.
+/// Events of a trace, with the meaning of its classes.
 pub struct Chosen<'a> {
     /// The trace.
     pub source: &'a dyn Source,
-    /// Its classes with their roles, as [`Recording::annotated`] gives them.
+    /// Its classes with their roles, as returned by [`Recording::annotated`].
     pub trace: Cow<'a, Trace>,
     /// Its streams.
     pub streams: Cow<'a, [StreamSummary]>,
     /// Names of processes and threads.
     pub names: &'a Names,
-    /// How far the clocks of its streams may be off.
+    /// Errors between the clocks of its streams.
     pub clock_errors: ClockErrors,
-    /// Which of its recordings come after others have ended.
+    /// Recordings in it that follow others that have ended.
     pub successions: Successions,
-    /// Only what happened then, both ends included.
+    /// Selected time range, inclusive.
     pub interval: Interval,
-    /// Only these events of that time. Who runs on which processor is known from the others,
-    /// too.
+    /// Selected events in that range. Other events still determine which thread runs where.
     pub contains: &'a dyn Fn(&Event<'_>) -> bool,
-    /// Told before each pass over the events, of which there may be several: for whoever chooses by
-    /// what came before.
+    /// Called before each pass over the events, of which there may be several: for selections that depend
+    /// on earlier events.
     pub begins: &'a dyn Fn(),
 }
 
@@ -84,35 +83,34 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// A pass over all events of the time, those that are not chosen among them.
+    /// A pass over all events of the time range, including those that are not selected.
     #[must_use]
     pub fn events(&self) -> Box<dyn Events + 'a> {
         (self.begins)();
         self.source.events_in(self.interval)
     }
 
-    /// What the events say, from the first on.
+    /// Interpreter of the events, from the first on.
     #[must_use]
     pub fn facts(&self) -> Facts {
         Facts::new(&self.trace, &self.streams)
     }
 
-    /// Where events are missing: by losses and this damage.
+    /// Gaps: from losses, and from the given damage.
     #[must_use]
     pub fn gaps(&self, damage: &[Damage]) -> Gaps {
         gaps(self.source, &self.streams, damage)
     }
 
-    /// The ends of what is chosen; what is open is the end of time.
+    /// Ends of the time range; an open end is the end of time.
     #[must_use]
     pub fn ends(&self) -> (Nanos, Nanos) {
         let (begin, end) = (self.interval.begin, self.interval.end);
         (begin.unwrap_or(Nanos(i64::MIN)), end.unwrap_or(Nanos(i64::MAX)))
     }
 
-    /// Who derives spans, flows, states and who had the processors of what is chosen, from facts of it in
-    /// the order of time;
-    /// `has_own`: with the own time of spans.
+    /// Deriver of spans, flows, states and CPU occupancy for the selection, from facts in time order;
+    /// `has_own`: with self times of spans.
     pub fn deriver<E: Copy + Default>(
         &self,
         facts: &Facts,
@@ -132,13 +130,12 @@ impl<'a> Chosen<'a> {
         Deriver::new(facts, known)
     }
 
-    /// How many of the chosen events the producers have lost at most; `u64::MAX` where they
-    /// do not know.
+    /// Upper bound of the selected events that the producers have lost; `u64::MAX` if unknown.
     #[must_use]
     pub fn lost_count(&self) -> u64 {
         let (begin, end) = self.ends();
         let is_inside = |loss: &&Loss| {
-            // Events without a ring may be missing anywhere before they are told of.
+            // Events without a ring may be missing anywhere before the loss was reported.
             let since = loss.interval.begin.filter(|_| loss.cause != LossCause::NoRing);
             since.is_none_or(|since| since <= end)
                 && loss.interval.end.is_none_or(|until| until >= begin)
@@ -152,11 +149,10 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Where events of a trace with these streams are missing: by its losses and this damage, of
-/// streams where it is known of which.
+/// Gaps of a trace with these streams: from its losses and this damage, by stream if known.
 pub fn gaps(source: &dyn Source, streams: &[StreamSummary], damage: &[Damage]) -> Gaps {
     let stream_of = |file: &str| {
-        // Damage of a file that two streams could mean is in both.
+        // Damage of a file that may belong to two streams counts for both.
         let is_it = |name: &str| !name.is_empty() && Path::new(file).ends_with(name);
         let mut of = streams.iter().enumerate().filter(|(_, stream)| is_it(&stream.name));
         let first = of.next().map(|(index, _)| StreamIndex(index as u32));

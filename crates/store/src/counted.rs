@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Utilisation that the traced system has counted itself: no events tell of it, only sums.
+//! Utilisation counted by the traced system itself: the trace has sums instead of events.
 //!
-//! Known is that of seL4 (`utilisation:total`, `utilisation:thread`).
+//! Supported are the events of seL4 (`utilisation:total`, `utilisation:thread`).
 
 use lateralis_model::{Event, Source};
 
-/// What one thread, or all of them, used.
+/// Utilisation by one thread, or by all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Use {
-    /// Cycles, those in the kernel included.
+    /// Cycles, including those in the kernel.
     pub cycles: u64,
     /// Cycles in the kernel.
     pub kernel_cycles: u64,
-    /// How often the kernel was entered.
+    /// Number of kernel entries.
     pub kernel_entries: u64,
-    /// How often a thread was switched to.
+    /// Number of switches to a thread.
     pub schedules: u64,
 }
 
 impl Use {
-    /// Of these cycles, the part from 0 to 1; `None` where there are none.
+    /// Fraction of the given cycles, from 0 to 1; `None` if these are 0.
     #[must_use]
     pub fn share_of(&self, cycles: u64) -> Option<f64> {
         (cycles > 0).then(|| self.cycles as f64 / cycles as f64)
     }
 
-    /// The part of its cycles that were in the kernel; `None` where there are none.
+    /// Fraction of its cycles in the kernel; `None` if there are no cycles.
     #[must_use]
     pub fn kernel_share(&self) -> Option<f64> {
         (self.cycles > 0).then(|| self.kernel_cycles as f64 / self.cycles as f64)
     }
 
-    /// Cycles from one switch to the next; `None` where there is none.
+    /// Mean number of cycles per switch; `None` if there are no switches.
     #[must_use]
     pub fn cycles_per_schedule(&self) -> Option<f64> {
         (self.schedules > 0).then(|| self.cycles as f64 / self.schedules as f64)
     }
 }
 
-/// All that was counted.
+/// All reported sums.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counted {
-    /// Of the whole system, where it tells.
+    /// Those of the whole system, if reported.
     pub total: Option<Use>,
-    /// Of threads, in the order of the trace.
+    /// Those of threads, in the order of the trace.
     pub threads: Vec<(String, Use)>,
 }
 
 impl Counted {
-    /// What a trace tells; `None` if it tells nothing. The last counts where the system tells
-    /// of itself more than once.
+    /// Reads the sums of a trace; `None` if there are none. If the system reports a sum more than once,
+    /// the last counts.
     ///
-    /// Cost: a look at the classes; a pass over the events of traces that have such.
+    /// Cost: a look at the classes; for traces with such classes, a pass over the events.
     #[must_use]
     pub fn of(source: &dyn Source) -> Option<Self> {
         let mut classes =
@@ -72,7 +72,7 @@ impl Counted {
         (counted != Self::default()).then_some(counted)
     }
 
-    /// Cycles of the whole system: what it tells, else the sum of its threads.
+    /// Cycles of the whole system: as reported, otherwise the sum over its threads.
     #[must_use]
     pub fn cycles(&self) -> u64 {
         let sum = self.threads.iter().map(|(_, used)| used.cycles);
@@ -142,7 +142,7 @@ mod tests {
         let idle = counted.threads[1].1;
         assert_eq!((idle.kernel_share(), idle.cycles_per_schedule()), (Some(0.0), None));
         assert_eq!(Use::default().share_of(0), None);
-        // Without the whole, its parts are all there is.
+        // Without the total, the sum of its parts is used.
         assert_eq!(Counted::of(&trace(&rows[1..])).unwrap().cycles(), 900);
         assert_eq!(Counted::of(&trace(&[])), None);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions that a processor executed, out of its own packets, the code that was mapped and the events
-//! that say which program ran.
+//! Instructions executed by a processor, from its own packets, the mapped code and the events that
+//! identify the running program.
 //!
 //! ```text
 //! packets of a thread ── runs ─┐
@@ -46,118 +46,118 @@ use self::cuts::{Cuts, Followed};
 use self::division::{Candidate, Owner, Stay, Switches, Turn, Who, divide};
 use crate::places::{Function, In, Places};
 
-/// Bytes of code of a program that are read.
+/// Largest size of the code of a program.
 const CODE_BYTES_MAX: u64 = 4 << 30;
-/// Where addresses of the kernel begin [Documentation/arch/x86/x86_64/mm.rst, the canonical hole].
+/// Start of kernel addresses [Documentation/arch/x86/x86_64/mm.rst, the canonical hole].
 const KERNEL_BEGIN: u64 = 1 << 63;
-/// The program of packets of which it is not known.
+/// Program name for packets of an unknown thread.
 const UNKNOWN_THREAD: &str = "[unknown]";
-/// The kind of record that begins a trace of a thread, by its name.
+/// Name of the record that begins a trace of a thread.
 const TRACE_STARTS: &str = "itrace_start";
 
-/// When something happened, in nanoseconds of the recording's clock; `None` where nothing says it.
+/// Time of an event, in nanoseconds of the recording's clock; `None` if unknown.
 pub type Moment = Option<Timestamp>;
 
-/// A moment with its bounds, in nanoseconds of the recording's clock.
+/// A time with its error, in nanoseconds of the recording's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamp {
-    /// When it probably was.
+    /// The estimate.
     pub nanos: u64,
-    /// How far that may be off; `None`: by any time.
+    /// Largest error; `None`: unbounded.
     pub error_nanos: Option<u64>,
 }
 
-/// Whose instructions they are.
+/// Thread of the instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traced {
-    /// The processor, where one was traced.
+    /// The CPU, if a CPU was traced.
     pub cpu: Option<u32>,
-    /// The process; 0 where nothing says it.
+    /// The process; 0 if unknown.
     pub pid: u32,
-    /// The thread; 0 where nothing says it.
+    /// The thread; 0 if unknown.
     pub tid: u32,
     /// The name of the program.
     pub program: String,
 }
 
-/// Packets of a thread or a processor.
+/// Packets of a thread or a CPU.
 struct Packed {
     traced: Traced,
-    /// Whether they are of several threads.
+    /// Whether they belong to several threads.
     is_divided: bool,
     runs: Vec<Run>,
 }
 
-/// Packets that follow each other.
+/// Contiguous packets.
 struct Run {
     bytes: Vec<u8>,
     /// Bytes of the runs before.
     before: u64,
-    /// In their order.
+    /// Turns of threads, in order.
     turns: Vec<Turn>,
-    /// Why packets are missing after them, if some are.
+    /// Reason for missing packets after them, if any.
     gap: Option<GapCause>,
-    /// Whose they are.
+    /// The processor that generated them.
     processor: Processor,
 }
 
-/// What a thread executed.
+/// Execution of a thread.
 struct Part {
     traced: Traced,
-    /// Which code is its.
+    /// Index of its code.
     space: usize,
     pieces: Vec<Piece>,
 }
 
-/// Some of the packets of a thread.
+/// Some packets of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     packed: usize,
     run: usize,
     turn: usize,
-    /// The last of the turns that it has, all of which follow each other.
+    /// The last of its consecutive turns.
     last_turn: usize,
-    /// Whether it may be another thread's.
+    /// Whether it may belong to another thread.
     is_gap: bool,
 }
 
 impl Piece {
-    /// Its packets: the run that they are of, the turn they begin with, and where they end.
+    /// Its packets: their run, their first turn, and their end.
     fn packets<'p>(&self, packed: &'p [Packed]) -> Option<(&'p Run, &'p Turn, usize)> {
         let run = packed.get(self.packed)?.runs.get(self.run)?;
         Some((run, run.turns.get(self.turn)?, run.turns.get(self.last_turn)?.end))
     }
 }
 
-/// What was recorded of a processor's instructions.
+/// Recorded execution of processors.
 pub struct Recorded<'i> {
     places: Places<'i>,
     packed: Vec<Packed>,
     parts: Vec<Part>,
     /// Code by process.
     spaces: Vec<Vec<(u64, Vec<u8>)>>,
-    /// Of each of these the addresses that were traced; none: all.
+    /// Traced addresses of each of these; empty: all.
     filters: Vec<Vec<Range<u64>>>,
     processor: Processor,
-    /// Why parts cannot be decoded.
+    /// CPUs that cannot be decoded, with the reason.
     unreadable: Vec<(Option<u32>, String)>,
-    /// How often the buffer of a thread or processor was full.
+    /// Number of times that the buffer of a thread or CPU was full.
     truncated: u64,
-    /// How often parts of what a tracer put out are missing for another reason.
+    /// Number of times that output of a tracer is missing for another reason.
     partial: u64,
 }
 
-/// What is known of the processors that generated the packets.
+/// Known properties of the processors that generated the packets.
 #[derive(Debug, Clone, Copy, Default)]
 struct Processor {
     clocks: Clocks,
     errata: Errata,
 }
 
-/// Name of the entry of the environment with the model of the processors, as perf writes it.
+/// Name of the environment entry with the processor model, as written by perf.
 const CPU_MODEL: &str = "cpu_model";
 
-/// The errata of the processors of a recording; none where it does not say which they are.
+/// Errata of the processors of a recording; none if the model is unknown.
 fn errata_of(trace: &Trace) -> Errata {
     let mut said =
         trace.environment.iter().chain(trace.origins.iter().flat_map(|of| &of.environment));
@@ -168,12 +168,12 @@ fn errata_of(trace: &Trace) -> Errata {
     }
 }
 
-/// Follows what was executed.
+/// Receives the executed flow.
 pub trait Follow {
-    /// What follows is of another thread or processor.
+    /// The following items belong to another thread or CPU.
     fn begins(&mut self, places: &mut Places<'_>, traced: &Traced);
 
-    /// The same thread goes on, on this processor.
+    /// The same thread continues on this CPU.
     fn goes_on(&mut self, cpu: u32) {
         let _ = cpu;
     }
@@ -181,37 +181,37 @@ pub trait Follow {
     /// A block was executed. `flow` knows its instructions.
     fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, time: Moment);
 
-    /// Something else happened; `position`: which byte of all packets of the thread says so.
+    /// Another event; `position`: the byte of its packet among all packets of the thread.
     fn event(&mut self, places: &mut Places<'_>, position: u64, event: Event, time: Moment);
 
-    /// Whether nothing more is wanted.
+    /// Whether no more items are needed.
     fn is_enough(&self) -> bool {
         false
     }
 }
 
-/// A packet with its place and time.
+/// A packet with its position and time.
 #[derive(Debug)]
 pub struct PacketAt<'r> {
-    /// Whose.
+    /// Its thread.
     pub traced: &'r Traced,
-    /// Its first byte, of all of the thread or processor.
+    /// Position of its first byte among all packets of the thread or CPU.
     pub position: u64,
     /// Its bytes.
     pub size_bytes: usize,
-    /// What it is; `None`: bytes that are none.
+    /// The packet; `None`: bytes that are not a packet.
     pub packet: Option<Packet>,
-    /// What the clocks said before it.
+    /// Time of the clocks before it.
     pub time: Moment,
 }
 
-/// An address as people know it.
+/// Human-readable address.
 #[must_use]
 pub fn place_of(address: u64) -> In {
     if address >= KERNEL_BEGIN { In::Kernel } else { In::Program }
 }
 
-/// What the cause of a gap is called.
+/// Name of the cause of a gap.
 #[must_use]
 pub fn cause_name(cause: &GapCause) -> &'static str {
     match cause {
@@ -226,7 +226,7 @@ pub fn cause_name(cause: &GapCause) -> &'static str {
 }
 
 impl<'i> Recorded<'i> {
-    /// Packets without anything beside them, and code by its addresses.
+    /// Packets without accompanying events, and code by address.
     #[must_use]
     pub fn raw(places: Places<'i>, buffers: Vec<Buffer>, code: &[(u64, Vec<u8>)]) -> Self {
         let mut this = Self::new(places, Processor::default());
@@ -254,13 +254,13 @@ impl<'i> Recorded<'i> {
         }
     }
 
-    /// Of a processor with these errata. A recording of events says itself which processor it is of.
+    /// For a processor with these errata. Recordings with events identify the processor themselves.
     #[must_use]
     pub fn with_errata(self, errata: Errata) -> Self {
         self.with_processors(|processor| processor.errata = errata)
     }
 
-    /// Of processors with these clocks. A recording of events says itself how they were set up.
+    /// For processors with these clocks. Recordings with events contain the configuration.
     #[must_use]
     pub fn with_clocks(self, clocks: Clocks) -> Self {
         self.with_processors(|processor| processor.clocks = clocks)
@@ -273,7 +273,7 @@ impl<'i> Recorded<'i> {
         self
     }
 
-    /// Of a tracer that was set up to trace some addresses only.
+    /// For a tracer that was restricted to some addresses.
     #[must_use]
     pub fn with_filters(mut self, filters: &[AddressFilter]) -> Self {
         let traced = || filters.iter().filter(|of| of.action == FilterAction::Filter);
@@ -296,7 +296,7 @@ impl<'i> Recorded<'i> {
         self
     }
 
-    /// Adds packets that are all of one thread.
+    /// Adds packets of a single thread.
     fn whole(&mut self, traced: Traced, runs: Vec<Followed>, space: usize) {
         let packed = self.packed.len();
         let pieces =
@@ -313,8 +313,8 @@ impl<'i> Recorded<'i> {
         self.packed.push(Packed { traced, is_divided: false, runs });
     }
 
-    /// Packets of a trace, whose events say what was mapped and which thread was traced. `more`: code that no
-    /// file has.
+    /// Packets of a trace whose events contain the mappings and the traced threads. `more`: code that is
+    /// not in a file.
     ///
     /// Cost: a pass over the events. Memory: the packets, and the code of each program.
     #[must_use]
@@ -330,9 +330,8 @@ impl<'i> Recorded<'i> {
         this
     }
 
-    /// The same of several traces that were opened together, with what each of them has: each has its own
-    /// processors, clocks, switches and code. Of processes with one number the functions are those of the
-    /// last.
+    /// Like `of`, for several traces that were opened together, each with its own processors, clocks,
+    /// switches and code. For processes with the same id, functions are those of the last trace.
     #[must_use]
     pub fn of_several(
         joined: &Joined,
@@ -426,7 +425,7 @@ impl<'i> Recorded<'i> {
         self.spaces.len() - 1
     }
 
-    /// Adds packets of a processor, divided by who ran there.
+    /// Adds packets of a CPU, divided by the threads that ran there.
     fn divided(&mut self, cpu: u32, runs: Vec<Followed>, switches: &Switches) {
         let processor = self.processor;
         let turns = |bytes: &[u8]| divide(switches, cpu, bytes, &processor);
@@ -435,9 +434,9 @@ impl<'i> Recorded<'i> {
         self.packed.push(Packed { traced, is_divided: true, runs });
     }
 
-    /// Puts together what each thread executed on all processors.
+    /// Combines the execution of each thread on all CPUs.
     fn gather(&mut self, first: usize, spaces: &mut HashMap<u32, usize>, more: &[(u64, Vec<u8>)]) {
-        // By thread, in the order of time; of what is of no known thread, by processor.
+        // By thread, in time order; packets of unknown threads by CPU.
         let mut threads: BTreeMap<(Who, Option<u32>), Vec<Timed>> = BTreeMap::new();
         let all = self.packed.iter().enumerate().skip(first);
         for (packed, of) in all.filter(|(_, of)| of.is_divided) {
@@ -479,30 +478,30 @@ impl<'i> Recorded<'i> {
         }
     }
 
-    /// Threads and processors of which there are packets.
+    /// Threads and CPUs with packets.
     pub fn traced(&self) -> impl Iterator<Item = &Traced> {
         self.parts.iter().map(|part| &part.traced)
     }
 
-    /// Bytes of packets.
+    /// Number of bytes of packets.
     #[must_use]
     pub fn byte_count(&self) -> u64 {
         self.packed.iter().flat_map(|of| &of.runs).map(|run| run.bytes.len() as u64).sum()
     }
 
-    /// Processors whose packets cannot be decoded, with why.
+    /// CPUs whose packets cannot be decoded, with the reason.
     #[must_use]
     pub fn unreadable(&self) -> &[(Option<u32>, String)] {
         &self.unreadable
     }
 
-    /// How often a buffer was full, so that packets are missing.
+    /// Number of times that a buffer was full, so that packets are missing.
     #[must_use]
     pub fn truncated(&self) -> u64 {
         self.truncated
     }
 
-    /// How often parts of what a tracer put out are missing for another reason.
+    /// Number of times that output of a tracer is missing for another reason.
     #[must_use]
     pub fn partial(&self) -> u64 {
         self.partial
@@ -510,12 +509,12 @@ impl<'i> Recorded<'i> {
 
     /// Decodes everything.
     ///
-    /// Cost: by packets and blocks. Memory: by different blocks.
+    /// Cost: proportional to packets and blocks. Memory: proportional to distinct blocks.
     pub fn follow(&mut self, follow: &mut impl Follow) {
         self.follow_parts(0..self.parts.len(), follow);
     }
 
-    /// The same of one thread.
+    /// Decodes the packets of one thread.
     fn follow_part(&mut self, part: usize, follow: &mut impl Follow) {
         self.follow_parts(part..part + 1, follow);
     }
@@ -541,9 +540,9 @@ impl<'i> Recorded<'i> {
         }
     }
 
-    /// Hands on each packet, until `see` says that it is enough.
+    /// Reports each packet, until `see` breaks.
     ///
-    /// Cost: by packets.
+    /// Cost: proportional to packets.
     pub fn packets(&self, see: &mut dyn FnMut(PacketAt<'_>) -> ControlFlow<()>) {
         for of in &self.packed {
             for run in &of.runs {
@@ -567,26 +566,26 @@ impl<'i> Recorded<'i> {
         }
     }
 
-    /// What was mapped where.
+    /// Mappings of addresses.
     #[must_use]
     pub fn places(&self) -> &Places<'i> {
         &self.places
     }
 
-    /// Functions that were found, by their numbers.
+    /// The functions found, by number.
     #[must_use]
     pub fn functions(&self) -> &[Function] {
         self.places.functions()
     }
 
-    /// The functions and what is missing, when nothing more is asked.
+    /// The functions and the missing images, at the end.
     #[must_use]
     pub fn finish(self) -> (Vec<Function>, Vec<(String, String, u64)>) {
         self.places.finish()
     }
 }
 
-/// Runs with the number of bytes before each.
+/// Adds to each run the number of bytes before it.
 fn with_places(
     runs: Vec<Followed>,
     processor: Processor,
@@ -609,24 +608,24 @@ impl Turn {
     }
 }
 
-/// A turn of a thread, and when it was there.
+/// A turn of a thread, with its time.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
     stay: Stay,
-    /// When the last stay began that it may be of.
+    /// Begin of the last stay to which it may belong.
     last_since: u64,
     piece: Piece,
 }
 
-/// Puts turns of a thread on all processors into the order of time, and makes one piece of those between
-/// which it was nowhere else. Where it was on another processor between two stays that a turn may be of, the
-/// place of the turn is not known: a gap.
+/// Sorts the turns of a thread on all CPUs by time, and joins those between which it was nowhere else
+/// into one piece. If the thread was on another CPU between two stays to which a turn may belong, the
+/// position of the turn is unknown: a gap.
 ///
-/// Cost: sorts them.
+/// Cost: a sort.
 fn joined(mut turns: Vec<Timed>) -> Vec<Piece> {
     let place = |of: &Timed| (of.piece.packed, of.piece.run, of.piece.turn);
     turns.sort_by_key(|of| (of.stay, place(of)));
-    // From the last one on: the next turn on another processor.
+    // Backwards: the next turn on another CPU.
     let mut elsewhere: Option<(usize, u64)> = None;
     let mut after: Option<(usize, u64)> = None;
     for of in turns.iter_mut().rev() {
@@ -653,7 +652,7 @@ fn joined(mut turns: Vec<Timed>) -> Vec<Piece> {
     all
 }
 
-/// Follows the clocks only.
+/// Follows only the clocks.
 struct Before(Clock);
 
 impl Sink for Before {
@@ -666,7 +665,7 @@ impl Sink for Before {
     }
 }
 
-/// Code by process, to be looked at.
+/// Code by process, for lookups.
 fn images_of(spaces: &[Vec<(u64, Vec<u8>)>]) -> Vec<Sections<'_>> {
     let mut images = Vec::new();
     for code in spaces {
@@ -677,11 +676,11 @@ fn images_of(spaces: &[Vec<(u64, Vec<u8>)>]) -> Vec<Sections<'_>> {
     images
 }
 
-/// Decodes pieces of threads; blocks of code are remembered from one to the next.
+/// Decodes pieces of threads; blocks of code are cached between them.
 struct Decoder<'r> {
     packed: &'r [Packed],
     images: &'r [Sections<'r>],
-    /// Whose code is which.
+    /// Index of the code of each process.
     spaces: HashMap<u32, u32>,
     processor: Processor,
     flow: Flow<'r, Sections<'r>>,
@@ -700,12 +699,13 @@ impl<'r> Decoder<'r> {
         Self { packed, images, spaces, processor, flow }
     }
 
-    /// The processor of a piece, where one was traced.
+    /// CPU of a piece, if a CPU was traced.
     fn cpu_of(&self, piece: &Piece) -> Option<u32> {
         self.packed.get(piece.packed)?.traced.cpu
     }
 
-    /// Decodes a piece of a thread: all of it, or the bytes from a PSB of it, or its beginning, to a PSB.
+    /// Decodes a piece of a thread: all of it, or the bytes from one of its PSBs or from its start, up to
+    /// a PSB.
     fn decode(
         &mut self,
         (part, piece): (&Part, &Piece),
@@ -724,7 +724,7 @@ impl<'r> Decoder<'r> {
         self.go_on((part, run), (state, clock), bytes, observe);
     }
 
-    /// Decodes a part of a run from where a decoder is. @return the clock after it.
+    /// Continues decoding with a part of a run. @return the clock after it.
     fn go_on(
         &mut self,
         (part, run): (&Part, &Run),
@@ -743,7 +743,7 @@ impl<'r> Decoder<'r> {
         sink.clock
     }
 
-    /// Where the processor is when a turn begins: what comes before it since a PSB says that.
+    /// State of the processor at the start of a turn, from the packets since the PSB before it.
     fn before(&mut self, run: &Run, turn: &Turn) -> (State, Clock) {
         let (mut state, mut before) = (State::new(), Before(Clock::new(&run.processor)));
         let first = run.turns.partition_point(|of| of.end <= turn.psb);
@@ -760,8 +760,8 @@ impl<'r> Decoder<'r> {
         (state, before.0)
     }
 
-    /// Decodes a segment of a piece from where a decoder is. @return the clock after it, and whether the
-    /// next segment follows ([`Flow::decode_segment`]).
+    /// Continues decoding with a segment of a piece. @return the clock after it, and whether the next
+    /// segment follows ([`Flow::decode_segment`]).
     fn decode_segment(
         &mut self,
         (part, piece): (&Part, &Piece),
@@ -792,13 +792,13 @@ impl<'r> Decoder<'r> {
     }
 }
 
-/// A turn of which no thread is known.
+/// A turn of an unknown thread.
 fn unknown_thread(run: &Run, turn: &Turn, observe: &mut impl Observe) {
     let event = Event::Gap(Gap { position: turn.begin, cause: GapCause::UnknownThread });
     observe.event(run.before + turn.begin as u64, event, turn.moment());
 }
 
-/// The thread that a processor ran, where its trace has begun for one alone.
+/// The thread that a CPU ran, if tracing was started for a single one.
 fn only_thread(starts: &[(Option<u32>, u32, u32)], cpu: Option<u32>) -> Result<(u32, u32), String> {
     let mut here = starts.iter().filter(|(of, ..)| *of == cpu || cpu.is_none());
     let mut processes: Vec<u32> = here.clone().map(|(_, pid, _)| *pid).collect();
@@ -815,10 +815,10 @@ fn only_thread(starts: &[(Option<u32>, u32, u32)], cpu: Option<u32>) -> Result<(
     }
 }
 
-/// Takes what is decoded of a thread.
+/// Receives the decoded items of a thread.
 pub(crate) trait Observe {
-    /// The next block is the first that is decoded, and was executed after the one before it, which was
-    /// decoded elsewhere; `time`: as far as packets say it.
+    /// The next block is the first that is decoded, and was executed after the previous one, which was
+    /// decoded elsewhere; `time`: as given by the packets.
     fn is_first(&mut self, time: Time) {
         let _ = time;
     }
@@ -830,7 +830,7 @@ pub(crate) trait Observe {
     fn is_enough(&self) -> bool;
 }
 
-/// Those who follow, with where they find names.
+/// Passes items to a `Follow`, with the places for names.
 struct WithPlaces<'f, 'i, F> {
     places: &'f mut Places<'i>,
     follow: &'f mut F,
@@ -850,7 +850,7 @@ impl<F: Follow> Observe for WithPlaces<'_, '_, F> {
     }
 }
 
-/// Hands on what a decoder finds.
+/// Passes on decoded items with their times.
 struct Following<'f, 'c, O> {
     code: &'f Sections<'c>,
     observe: &'f mut O,
@@ -859,18 +859,18 @@ struct Following<'f, 'c, O> {
     clock: Clock,
 }
 
-/// The time of a stream on the clock of the recording.
+/// Time of a stream, on the clock of the recording.
 #[derive(Clone)]
 struct Clock {
     times: Times,
     nanos: Option<(u64, u16, u32)>,
-    /// Not before this was the last block.
+    /// Earliest time of the last block.
     last_block: Option<u64>,
-    /// Whether there was one.
+    /// Whether there was a block.
     has_block: bool,
     /// Whether the block before the first was decoded elsewhere.
     is_continued: bool,
-    /// Of a block with no packet of a clock between it and the one before.
+    /// Time of a block without a clock packet between it and the previous one.
     of_next_block: Option<Moment>,
 }
 
@@ -891,7 +891,7 @@ impl Clock {
         }
     }
 
-    /// Of something that happened after `since` ticks.
+    /// Time of an item that happened after `since` ticks.
     fn moment(&self, since: Option<u64>) -> Moment {
         self.moment_of(self.times.now()?, since)
     }
@@ -909,8 +909,7 @@ impl Clock {
         Some(Timestamp { nanos, error_nanos })
     }
 
-    /// Of a block of instructions: the packet that says where it led to came behind it, and the block before
-    /// it came first.
+    /// Time of a block: the packet with its successor comes after it, and the previous block precedes it.
     fn of_block(&mut self) -> Moment {
         if let Some(moment) = self.of_next_block {
             return moment;
@@ -927,20 +926,20 @@ impl Clock {
         self.of_next_block = None;
     }
 
-    /// What comes next is not before the first, and not behind the second; nanoseconds.
+    /// Bounds of the time of the next item, in nanoseconds.
     fn bounds(&self) -> (u64, Option<u64>) {
         let Some((time, scale)) = self.times.now().zip(self.nanos) else { return (0, None) };
         let to = |ticks: u64| perf_nanos(ticks, scale);
         (to(time.earliest), time.latest.map(to))
     }
 
-    /// Takes the next packet. @return a time before which all that came before it was; nanoseconds.
+    /// Processes the next packet. @return the latest time of all items before it, in nanoseconds.
     fn latest_of(&mut self, packet: &Packet) -> Option<u64> {
         let time = self.times.packet(packet)?;
         self.nanos.and_then(|scale| Some(perf_nanos(time.latest?, scale)))
     }
 
-    /// What a decoder finds may be of the clocks.
+    /// Processes a decoded event that may be a clock packet.
     fn event(&mut self, event: &Event) {
         match event {
             Event::Packet(packet) => self.packet(packet),

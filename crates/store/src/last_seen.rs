@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Until when processes were seen: a span that has not ended lasts at least until then.
+//! Time until which processes were seen: a span that has not ended lasts at least until then.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,15 +9,15 @@ use lateralis_units::Nanos;
 use crate::Recording;
 use crate::facts::Facts;
 
-/// Of a trace with more packets than this (some hundred megabytes) only the last quarter is looked
-/// through, so that no answer takes twice as long for what is rarely different.
+/// If a trace has more packets than this (some hundred megabytes), only the last quarter is searched, so
+/// that the time of an answer does not double for a result that rarely differs.
 const PACKETS_MAX: u64 = 1 << 13;
 
-/// When each of these processes did something last between the two times, which are those of the first and
-/// the last event, as far as it was found. Never too late.
+/// Time of the last event of each of these processes in a range, which must be that of the first and the
+/// last event, as far as it was found. Never too late.
 ///
-/// Cost: events from the end back until all are found, at most twice as many as there are; of a large
-/// trace half of them.
+/// Cost: events from the end back until all are found, at most twice the number of events; for a large
+/// trace, half of them.
 #[must_use]
 pub fn last_seen(
     recording: &Recording,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces opened to be asked: what their events mean.
+//! Opened traces with the meaning of their events, and the analyses and tables over them.
 //!
 //! ```text
 //! paths ─ traces::open ─► Source ─┐

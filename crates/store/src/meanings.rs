@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the schemas inside a trace say about its events.
+//! Meaning of events according to the schemas in a trace.
 
 use lateralis_model::role::{Keyed, Role};
 use lateralis_model::{EnvValue, EventClass, Trace};
 use lateralis_pleco::Schema;
 use lateralis_pleco::schema::{Clause, Event as SchemaEvent};
 
-/// Environment entries with this prefix hold the text of a schema
-/// (spec/trace-layout.md).
+/// Environment entries with this prefix contain the text of a schema (spec/trace-layout.md).
 const SCHEMA_PREFIX: &str = "lateralis_schema_";
 
-/// A clause of a schema as the model says it; `None` if it names no field that
-/// there is.
+/// A clause of a schema as a role of the model; `None` if it names a field that does not exist.
 pub fn role(event: &SchemaEvent, clause: &Clause) -> Option<Role> {
     let field = |index: &usize| Some(event.fields.get(*index)?.name.clone());
     let keyed = |name: &str, keys: &[usize]| {
@@ -26,7 +24,7 @@ pub fn role(event: &SchemaEvent, clause: &Clause) -> Option<Role> {
         Clause::Counter { field: index, name, keys } => {
             let of = keyed("", keys)?;
             let field = field(index)?;
-            // By default it is called like the field, and events tell such of others apart.
+            // The default name is that of the field, and counters of different events are then separate.
             let name = Some(name.clone()).filter(|name| *name != field);
             Role::Counter { field, name, keys: of.keys }
         }
@@ -37,10 +35,10 @@ pub fn role(event: &SchemaEvent, clause: &Clause) -> Option<Role> {
     })
 }
 
-/// Which event of which schema each event class is.
+/// Schema and event of each event class.
 pub struct Meanings {
     schemas: Vec<Schema>,
-    /// By stream class and event class: schema and event.
+    /// By stream class and event class: indices of schema and event.
     classes: Vec<Vec<Option<(usize, usize)>>>,
     /// Schemas in the trace that do not compile.
     pub unreadable: Vec<String>,
@@ -49,8 +47,8 @@ pub struct Meanings {
 impl Meanings {
     /// Compiles the schemas in the environment of a trace.
     ///
-    /// `apart` says of each of its origins ([`Trace::origins`]) to which time line it belongs; where it is
-    /// not the first, spans and channels of the origin carry its name, and so are others.
+    /// `apart` contains for each origin of the trace ([`Trace::origins`]) its timeline; if it is not the
+    /// first, spans and channels of the origin carry its name, which keeps them separate.
     pub fn of(trace: &Trace, apart: &[Option<String>]) -> Self {
         let mut schemas = Vec::new();
         let mut lines: Vec<Option<&str>> = Vec::new();
@@ -115,7 +113,7 @@ impl Meanings {
     }
 }
 
-/// Has spans and channels of a schema carry the name of a time line.
+/// Adds the name of a timeline to the spans and channels of a schema.
 fn carry(schema: &mut Schema, line: &str) {
     let clauses = schema.events.iter_mut().flat_map(|event| &mut event.clauses);
     let of_clauses = clauses.filter_map(|clause| match clause {
@@ -129,19 +127,19 @@ fn carry(schema: &mut Schema, line: &str) {
     }
 }
 
-/// Two versions of a schema may be in one trace: the fields tell them apart.
+/// Two versions of a schema may be in one trace: the fields distinguish them.
 fn same_fields(event: &SchemaEvent, class: &EventClass) -> bool {
     let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
     let mut shown = members.iter().filter(|member| !is_length(&member.name));
     event.fields.iter().all(|field| {
         shown.next().is_some_and(|member| {
-            // Names are mangled where they are no identifiers.
+            // Names that are not identifiers are mangled.
             member.name == field.name || !field.name.is_ascii()
         })
     }) && shown.next().is_none()
 }
 
-/// Whether a field only tells the length of the sequence behind it.
+/// Whether a field only contains the length of the sequence after it.
 pub fn is_length(name: &str) -> bool {
     name.starts_with('_') && name.ends_with("_length")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which function is at an address: what was mapped where, as events say it, and what stands in the files.
+//! Functions by address: from the mappings that events report, and the contents of the files.
 //!
 //! ```text
 //! mmap, fork, comm ──► AddressSpaces ──► image and offset ─ Images ─► function
@@ -17,31 +17,31 @@ use lateralis_symbols::{
     Stacks as Unwinder, demangled,
 };
 
-/// The process that mappings of the kernel are of.
+/// Process id for mappings of the kernel.
 const KERNEL: u32 = u32::MAX;
-/// Functions that are kept apart; what is beyond is one that has no name.
+/// Largest number of distinct functions; further ones share one without a name.
 const FUNCTIONS_MAX: usize = 1 << 22;
-/// Addresses whose frames are remembered; of others they are looked up again.
+/// Largest number of addresses whose frames are cached; others are looked up each time.
 const FRAMES_MAX: usize = 1 << 20;
-/// Memory in which code is executed [asm-generic/mman-common.h].
+/// Memory that contains executable code [asm-generic/mman-common.h].
 const PROT_EXEC: u64 = 4;
-/// Processes whose stacks can be unwound at once.
+/// Largest number of processes whose stacks can be unwound at once.
 const UNWINDERS_MAX: usize = 256;
-/// Threads whose names are remembered.
+/// Largest number of threads whose names are remembered.
 const THREADS_MAX: usize = 1 << 20;
 
-/// Gives what stands in files, of which this module knows none.
+/// Provides the contents of files, which this module does not access itself.
 pub trait Images: Send {
-    /// The image that a file has, or its debug file.
+    /// The image of a file, or its debug file.
     ///
     /// # Errors
-    /// Why it cannot be had: not there, another build id.
+    /// Why it is unavailable: missing, or another build id.
     fn image(&mut self, path: &str, build_id: Option<&[u8]>) -> Result<Image, String>;
 
-    /// Bytes of a file that were mapped: `bytes` of them from `offset` on, or as many as there are.
+    /// Bytes of a mapped file: `bytes` of them from `offset` on, or as many as there are.
     ///
     /// # Errors
-    /// Why they cannot be had: not there, another build id.
+    /// Why they are unavailable: missing, or another build id.
     fn code(
         &mut self,
         path: &str,
@@ -58,17 +58,17 @@ pub trait Images: Send {
     /// Functions of the kernel with this build id.
     ///
     /// # Errors
-    /// Why they cannot be had.
+    /// Why they are unavailable.
     fn kernel(&mut self, build_id: Option<&[u8]>) -> Result<Functions, String>;
 
-    /// Functions that a just-in-time compiler made in a process, and the file that says so; `None` where
+    /// Functions made by a just-in-time compiler in a process, and the file that lists them; `None` if
     /// there is none.
     fn generated(&mut self, pid: u32) -> Option<(Functions, String)>;
 
-    /// What a just-in-time compiler wrote into a file that its process mapped.
+    /// Contents of a file that a just-in-time compiler wrote and its process mapped.
     ///
     /// # Errors
-    /// Why it cannot be had: not there, not such a file.
+    /// Why it is unavailable: missing, or not such a file.
     fn jitdump(&mut self, path: &str) -> Result<JitDump, String> {
         let _ = path;
         Err("is not looked for".to_owned())
@@ -129,40 +129,40 @@ impl<T: Images + ?Sized> Images for Box<T> {
     }
 }
 
-/// What stands in a file, and its build id.
+/// Contents of a file, and its build id.
 pub type MappedFile = (Vec<u8>, Option<Vec<u8>>);
 
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// As it stands in the source; `[unknown]` where nothing says it.
+    /// Name as in the source; `[unknown]` if unknown.
     pub name: String,
-    /// The file that it is in; `[kernel]`; empty where nothing says it.
+    /// File that contains it; `[kernel]`; empty if unknown.
     pub image: String,
 }
 
-/// One of the functions that an address is in: the one that was compiled, or one that was inlined there.
+/// One of the functions at an address: the compiled one, or one inlined there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// By its number.
+    /// Number of the function.
     pub function: u32,
-    /// The line of source: of the innermost function the one that the address is of, of the others where the
-    /// one inside of it stands.
+    /// Source line: for the innermost function that of the address, for the others that of the inlined
+    /// call.
     pub line: Option<Line>,
-    /// Whether it was inlined into the one before it.
+    /// Whether it was inlined into the previous one.
     pub is_inlined: bool,
 }
 
-/// A line of source.
+/// A source line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// The file, by its number: [`Places::source`].
+    /// Number of the file: [`Places::source`].
     pub file: u32,
-    /// From 1 on.
+    /// Line number, from 1.
     pub number: u32,
 }
 
-/// Where an address is.
+/// Location of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum In {
     /// In the kernel.
@@ -173,7 +173,7 @@ pub enum In {
     Elsewhere,
 }
 
-/// What events of a class say here.
+/// Meaning of the events of a class here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Maps,
@@ -182,7 +182,7 @@ enum Says {
     BuildId,
 }
 
-/// The process and the thread that an event is of: copies have them in the context of their events.
+/// Process and thread of an event: copied events have them in their context.
 pub(crate) fn thread_of(event: &Event<'_>) -> Option<(u32, u32)> {
     let number = |name: &str| match event.common_context()?.get(name)?.value() {
         Value::Signed(value) => u32::try_from(value).ok(),
@@ -196,7 +196,7 @@ pub(crate) fn thread_of(event: &Event<'_>) -> Option<(u32, u32)> {
 fn says(class: &EventClass) -> Option<Says> {
     let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
     let has = |names: &[&str]| names.iter().all(|name| members.iter().any(|of| of.name == *name));
-    // Where the recorder took them itself, they are of a subsystem.
+    // Events taken by the recorder itself belong to a subsystem.
     match class.name.strip_prefix("perf:").unwrap_or(&class.name) {
         "mmap" | "mmap2" | "mmap2_build_id"
             if has(&["pid", "addr", "len", "pgoff", "filename"]) =>
@@ -210,63 +210,63 @@ fn says(class: &EventClass) -> Option<Says> {
     }
 }
 
-/// What is where in the memory of each process, with the functions there.
+/// Memory mappings of each process, with the functions in them.
 pub struct Places<'i> {
     images: Box<dyn Images + 'i>,
     spaces: AddressSpaces,
-    /// Whether what is asked is of no certain time.
+    /// Whether lookups have no particular time.
     is_any_time: bool,
     files: Vec<String>,
     file_ids: HashMap<String, u32>,
     build_ids: HashMap<String, Vec<u8>>,
-    /// By file, as far as they were asked for.
+    /// By file, loaded on demand.
     read: HashMap<u32, Image>,
     kernel: Option<Functions>,
     generated: HashMap<u32, Option<(Functions, String)>>,
-    /// Of each process the file, by number, in which its just-in-time compiler writes what it does.
+    /// File number by process of the output of its just-in-time compiler.
     jitdumps: HashMap<u32, u32>,
-    /// By file, as far as they were asked for.
+    /// By file, loaded on demand.
     read_jitdumps: HashMap<u32, JitDump>,
-    /// The time of what is asked, by `CLOCK_MONOTONIC`, where that is known.
+    /// Time of lookups by `CLOCK_MONOTONIC`, if known.
     moment_ns: Option<u64>,
-    /// By stream class: how far its times are ahead of that clock.
+    /// By stream class: offset of its times from that clock.
     monotonic_offsets_ns: Vec<Option<i64>>,
-    /// Who unwinds stacks of a process, until something else is mapped in it.
+    /// Unwinders by process, until its mappings change.
     unwinders: HashMap<u32, Unwinder>,
     names: HashMap<u32, String>,
-    /// Of threads and processes that no event names.
+    /// Names of threads and processes that no event names.
     called: HashMap<u32, String>,
-    /// The process of each thread that was named.
+    /// Process of each named thread.
     processes: HashMap<u32, u32>,
     missing: BTreeMap<String, (String, u64)>,
     functions: Vec<Function>,
     function_ids: HashMap<Function, u32>,
-    /// By file and byte of it; of the kernel by address.
+    /// By file and offset; for the kernel by address.
     known: HashMap<(u32, u64), u32, RandomState>,
     says: Vec<Vec<Option<Says>>>,
-    /// Lines of the images that were asked for them.
+    /// Line tables of images, loaded on demand.
     lines: HashMap<u32, Option<Lines>>,
     sources: Vec<String>,
     source_ids: HashMap<String, u32>,
-    /// By file and byte of it.
+    /// By file and offset.
     frames: HashMap<(u32, u64), Arc<[Frame]>, RandomState>,
 }
 
 impl<'i> Places<'i> {
-    /// Of a trace with these classes of events.
+    /// For a trace with these event classes.
     pub fn new(images: impl Images + 'i, trace: &Trace) -> Self {
         let mut places = Self::without_events(images);
         places.learn(trace);
         places
     }
 
-    /// What threads and processes are called that no event names.
+    /// Adds names of threads and processes that no event names.
     pub fn call(&mut self, names: &Names) {
         let all = names.processes.iter().chain(&names.threads);
         self.called = all.map(|(id, name)| (*id, name.clone())).collect();
     }
 
-    /// The trace has more classes of events by now.
+    /// Adopts event classes that were added to the trace.
     pub fn learn(&mut self, trace: &Trace) {
         let streams = trace.stream_classes.iter();
         self.says = streams.map(|of| of.event_classes.iter().map(says).collect()).collect();
@@ -274,14 +274,14 @@ impl<'i> Places<'i> {
         self.monotonic_offsets_ns = (0..count).map(|of| trace.monotonic_offset_ns(of)).collect();
     }
 
-    /// What is asked from now on is of the time of an event.
+    /// Later lookups have the time of an event.
     pub(crate) fn at_time_of(&mut self, event: &Event<'_>) {
         let offset = self.monotonic_offsets_ns.get(event.stream_class_index as usize);
         let monotonic = |offset: i64| u64::try_from(event.time.0.checked_sub(offset)?).ok();
         self.moment_ns = offset.copied().flatten().and_then(monotonic);
     }
 
-    /// Where no events say what is where: only of the kernel is anything known.
+    /// Without events about mappings: only the kernel is known.
     pub fn without_events(images: impl Images + 'i) -> Self {
         Self {
             images: Box::new(images),
@@ -313,14 +313,14 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Functions by number, and images of which nothing could be read, with why and how many addresses are in
-    /// them.
+    /// Functions by number, and images that could not be read, with the reason and the number of
+    /// addresses in them.
     pub fn finish(self) -> (Vec<Function>, Vec<(String, String, u64)>) {
         let missing = self.missing.into_iter().map(|(image, (why, count))| (image, why, count));
         (self.functions, missing.collect())
     }
 
-    /// Takes the next event in the order of time: whether it says what is where.
+    /// Processes the next event in time order; returns whether it concerns mappings.
     pub fn see(&mut self, event: &Event<'_>) -> bool {
         let of_stream = self.says.get(event.stream_class_index as usize);
         let said = of_stream.and_then(|classes| classes.get(event.class_index as usize));
@@ -338,7 +338,7 @@ impl<'i> Places<'i> {
             Says::Maps => {
                 let parts = (id("pid"), number("addr"), number("len"), number("pgoff"));
                 let (Some(pid), Some(begin), Some(bytes), Some(offset)) = parts else { return };
-                // Data, where a recording has its mappings, is no code: what was there is not any more.
+                // Data mappings, in recordings that have them, are not code: they replace earlier code.
                 let is_code = number("prot").is_none_or(|prot| prot & PROT_EXEC != 0);
                 let name = text("filename").filter(|_| is_code).unwrap_or_default();
                 if let Some(build_id) = payload.get("build_id").and_then(|of| of.as_bytes()) {
@@ -415,24 +415,24 @@ impl<'i> Places<'i> {
             |names: &HashMap<u32, String>| names.get(&tid).or_else(|| names.get(&pid)).cloned();
         match of(&self.names).or_else(|| of(&self.called)) {
             Some(name) => name,
-            // What Linux calls its idle threads.
+            // Name of idle threads in Linux.
             None if pid == 0 => "swapper".to_owned(),
             None => format!("process {pid}"),
         }
     }
 
-    /// The process of a thread, where an event named it.
+    /// Process of a thread, if an event named it.
     pub fn process_of(&self, tid: u32) -> Option<u32> {
         self.processes.get(&tid).copied()
     }
 
-    /// All events were seen: what is asked from now on is of any time. Of programs that a process was one
-    /// after the other, each is known where no later one was.
+    /// Ends the events: later lookups have no particular time. Of the programs that a process ran one
+    /// after the other, an earlier one is found where no later one is mapped.
     pub fn at_any_time(&mut self) {
         self.is_any_time = true;
     }
 
-    /// Where a process has, or had as another program, these bytes of a file.
+    /// Addresses at which a process has, or had as another program, these bytes of a file.
     pub fn mapped(&self, pid: u32, path: &str, bytes: Range<u64>) -> Vec<Range<u64>> {
         let Some(of) = self.file_ids.get(path) else { return Vec::new() };
         let mut found = Vec::new();
@@ -446,8 +446,8 @@ impl<'i> Places<'i> {
         found
     }
 
-    /// What a process has, or had as another program, in its memory of files: addresses and bytes. Files that
-    /// cannot be read are missing.
+    /// File-backed memory that a process has, or had as another program: addresses and bytes. Files that
+    /// cannot be read are left out.
     ///
     /// Memory: all of it, at most `bytes_max`.
     pub fn code_of(&mut self, pid: u32, mut bytes_max: u64) -> Vec<(u64, Vec<u8>)> {
@@ -473,8 +473,8 @@ impl<'i> Places<'i> {
         found
     }
 
-    /// Files that were mapped as code, by their paths, with what stands in them and their build ids; or why
-    /// that cannot be had.
+    /// Files mapped as code, by path, with their contents and build ids; or the reason why they are
+    /// unavailable.
     pub fn mapped_files(&mut self) -> Vec<(String, Result<MappedFile, String>)> {
         let Self { files, build_ids, images, .. } = self;
         let real = files.iter().filter(|path| !is_generated(path) && !path.starts_with("[kernel"));
@@ -500,7 +500,7 @@ impl<'i> Places<'i> {
         id
     }
 
-    /// The function at an address of a process.
+    /// Function at an address of a process.
     pub fn function_at(&mut self, pid: u32, address: u64, place: In) -> u32 {
         let mapping = match place {
             In::Kernel => self.spaces.at(KERNEL, address),
@@ -515,7 +515,7 @@ impl<'i> Places<'i> {
             Some(mapping) if !is_generated(&self.files[mapping.file as usize]) => {
                 (mapping.file, mapping.offset_of(address))
             }
-            // Code that was made while the program ran is another in each process.
+            // Code generated at run time differs between processes.
             _ => return self.generated_at(pid, address).function,
         };
         if let Some(id) = self.known.get(&key) {
@@ -532,9 +532,8 @@ impl<'i> Places<'i> {
         id
     }
 
-    /// The functions that an address of a process is in: the one that was compiled, and behind it those that
-    /// were inlined, the innermost last. Nothing is inlined, and there are no lines, where the image does not
-    /// say so.
+    /// Functions at an address of a process: the compiled one, followed by inlined ones, innermost last.
+    /// Without debug information there are no inlined functions and no lines.
     pub fn frames_at(&mut self, pid: u32, address: u64, place: In) -> Arc<[Frame]> {
         let function = self.function_at(pid, address, place);
         let alone = || Arc::from([Frame { function, line: None, is_inlined: false }]);
@@ -565,7 +564,7 @@ impl<'i> Places<'i> {
         frames
     }
 
-    /// Of what lines say, the innermost first; the outermost function is known by its symbol.
+    /// Frames from line information, innermost first; the outermost function is identified by its symbol.
     fn framed(&mut self, file: u32, function: u32, found: &[LineFrame]) -> Arc<[Frame]> {
         let Some((outermost, inlined)) = found.split_last() else {
             return Arc::from([Frame { function, line: None, is_inlined: false }]);
@@ -596,39 +595,39 @@ impl<'i> Places<'i> {
         Some(Line { file: id, number: *number })
     }
 
-    /// A file of source, by its number.
+    /// A source file by number.
     #[must_use]
     pub fn source(&self, file: u32) -> &str {
         self.sources.get(file as usize).map_or("", String::as_str)
     }
 
-    /// Files of source, by their numbers.
+    /// Source files by number.
     #[must_use]
     pub fn sources(&self) -> &[String] {
         &self.sources
     }
 
-    /// A line as people write it: `FILE:LINE`.
+    /// A line as `FILE:LINE`.
     #[must_use]
     pub fn line_text(&self, line: Line) -> String {
         format!("{}:{}", self.source(line.file), line.number)
     }
 
-    /// Functions by their numbers.
+    /// Functions by number.
     #[must_use]
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
 
-    /// The name of a function.
+    /// Name of a function.
     #[must_use]
     pub fn name_of(&self, function: u32) -> Option<&str> {
         self.functions.get(function as usize).map(|function| function.name.as_str())
     }
 
-    /// How many bytes behind the begin of its function an address is; `None` where no function is known.
+    /// Offset of an address from the start of its function; `None` if the function is unknown.
     pub fn offset_at(&mut self, pid: u32, address: u64, place: In) -> Option<u64> {
-        // What is there is read by now.
+        // Makes sure that the image is loaded.
         self.function_at(pid, address, place);
         match place {
             In::Kernel => self.kernel.as_ref()?.offset_at(address),
@@ -656,7 +655,7 @@ impl<'i> Places<'i> {
         {
             *count += 1;
         }
-        // Of a module the file, of the kernel itself a name that says so.
+        // For a module the file, for the kernel itself a name that indicates it.
         let file = mapping.and_then(|of| self.files.get(of.file as usize));
         let is_module = file.is_some_and(|file| !file.starts_with("[kernel"));
         let image = file.filter(|_| is_module).cloned().unwrap_or_else(|| "[kernel]".to_owned());
@@ -677,8 +676,7 @@ impl<'i> Places<'i> {
         self.read.insert(file, image);
     }
 
-    /// Addresses on a stack of a process, from the innermost function out, as [`Unwinder::unwind`] finds
-    /// them.
+    /// Addresses on a stack of a process, innermost first, as found by [`Unwinder::unwind`].
     pub fn unwind(&mut self, pid: u32, registers: &Registers, stack: &[u8]) -> Vec<u64> {
         if !self.unwinders.contains_key(&pid) {
             let mut unwinder = Unwinder::default();
@@ -692,7 +690,8 @@ impl<'i> Places<'i> {
                     unwinder.add(&mapping, image);
                 }
             }
-            // Each holds what it found of its files: of many processes the last ones.
+            // Each caches information about its files: with many processes, only the recent ones are
+            // kept.
             if self.unwinders.len() >= UNWINDERS_MAX {
                 self.unwinders.clear();
             }
@@ -714,8 +713,8 @@ impl<'i> Places<'i> {
         Function { name: name.unwrap_or_else(unknown), image: path }
     }
 
-    /// Code that was made while the program ran: what its compiler says of the time that is asked, or the
-    /// list that it wrote.
+    /// Frame in code generated at run time: from the compiler's log at the time of the lookup, or from
+    /// the list that it wrote.
     fn generated_at(&mut self, pid: u32, address: u64) -> Frame {
         if let Some(frame) = self.compiled_at(pid, address) {
             return frame;
@@ -758,8 +757,8 @@ impl<'i> Places<'i> {
     }
 }
 
-/// Whether a mapping is only a sign that a just-in-time compiler writes down what it does, and where:
-/// `jit-PID.dump` [Linux, tools/perf/util/jitdump.c].
+/// Whether a mapping only marks that a just-in-time compiler writes a log, `jit-PID.dump` [Linux,
+/// tools/perf/util/jitdump.c].
 fn is_jitdump(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let pid = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
@@ -770,7 +769,7 @@ fn unknown() -> String {
     "[unknown]".to_owned()
 }
 
-/// Whether a mapping is of no file: memory that a program made code in.
+/// Whether a mapping has no file: memory for generated code.
 fn is_generated(name: &str) -> bool {
     ["//anon", "[anon", "/memfd:", "/dev/zero", "[heap]", "[stack]"]
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A trace opened for reading, with what its schemas say about its events.
+//! A trace opened for reading, with the meaning of its events from its schemas.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,25 +26,25 @@ const REPORT_BYTES_MAX: u64 = 64 << 20;
 pub struct Recording {
     /// As given by the user.
     pub path: PathBuf,
-    /// All that was given.
+    /// All given paths.
     pub paths: Vec<PathBuf>,
-    /// The traces as one.
+    /// The traces combined.
     pub source: Joined,
     /// Its streams.
     pub streams: Vec<StreamSummary>,
     /// Names of processes and threads.
     pub names: Names,
-    /// What its events mean.
+    /// Meaning of its events.
     pub meanings: Meanings,
-    /// `report.json`, where there is one.
+    /// Contents of `report.json`, if it exists.
     pub report: Option<Value>,
-    /// Classes of which the recorder left out some events, as its reports say.
+    /// Classes of which the recorder dropped some events, according to its reports.
     pub filtered: BTreeSet<String>,
-    /// Those that were off all the time: what they would have begun or ended is not known.
+    /// Classes that were disabled all the time: the spans that they would begin or end are unknown.
     pub disabled: BTreeSet<String>,
-    /// What is to be known of how the clocks of several recordings relate: a sentence each.
+    /// Remarks on how the clocks of several recordings relate.
     pub clocks: Vec<String>,
-    /// Paths that were given beside others and hold no trace: why, a sentence each.
+    /// Paths given among others that contain no trace: remarks with the reason.
     pub not_traces: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Recording {
         Self::open_all(&[path.to_owned()], &OpenOptions::default())
     }
 
-    /// Opens several traces as one. Paths that hold none are left out ([`Recording::not_traces`]).
+    /// Opens several traces as one. Paths without a trace are left out ([`Recording::not_traces`]).
     ///
     /// Errors: as [`Recording::open`], for the first that fails; or none of the paths holds a trace.
     pub fn open_all(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, Error> {
@@ -73,7 +73,7 @@ impl Recording {
         if options.relate != Relate::Messages {
             return Ok(Self::of(paths, source, report));
         }
-        // As if all had one time line: a channel is the same whosever clock its messages have.
+        // As if all had one timeline: a channel is the same whatever the clock of its messages.
         let lines = TimeLines { of_parts: vec![None; source.parts().len()], told: Vec::new() };
         let mut together = Self::with(paths, source, report, lines);
         let told = relations::by_messages(&mut together);
@@ -116,11 +116,11 @@ impl Recording {
         }
     }
 
-    /// Opens what stands behind some bytes of stream files of a recording that is being
-    /// written (see [`lateralis_traces::open_behind`]).
+    /// Opens a recording that is being written, from an offset in its stream files on (see
+    /// [`lateralis_traces::open_behind`]).
     ///
-    /// Times are by a clock that was known before, if one is given, as [`Tail::clock`] has it; and
-    /// its clock as it is known now.
+    /// If a clock that was known before is given, as returned by [`Tail::clock`], times use it. Also
+    /// returns the clock as it is known now.
     ///
     /// [`Tail::clock`]: crate::Tail::clock
     ///
@@ -135,10 +135,9 @@ impl Recording {
         Ok((Self::of(&[path.to_owned()], source, report(path)), told))
     }
 
-    /// Learns the names that only events tell: of threads and processes in
-    /// recordings of `lat record`.
+    /// Learns names that only events contain: of threads and processes in recordings of `lat record`.
     ///
-    /// Cost: a pass over all events, of traces that have such events.
+    /// Cost: a pass over all events, for traces that have such events.
     pub fn learn_names(&mut self) {
         let tells = ["lateralis:PROCESS", "lateralis:THREAD_NAME"];
         let mut classes =
@@ -158,14 +157,14 @@ impl Recording {
             };
             let host = event.stream_class.host;
             if let (Some(id), Some(name)) = (id.map(|id| host.thread(id)), text("name")) {
-                // What the report says of a process is what the recorder saw last.
+                // The name of a process in the report is the last one that the recorder saw.
                 map.entry(id).or_insert(name);
             }
         });
     }
 
-    /// The classes of the trace, each with what its schema says about it as
-    /// attributes (see `lateralis_model::role`).
+    /// The classes of the trace, with the roles from their schemas as attributes (see
+    /// `lateralis_model::role`).
     pub fn annotated(&self) -> Cow<'_, Trace> {
         let is_whole = self.filtered.is_empty() && self.disabled.is_empty();
         if self.meanings.schemas().is_empty() && is_whole {
@@ -195,7 +194,7 @@ impl Recording {
         Cow::Owned(trace)
     }
 
-    /// Whether the tracer tells who wrote each event, unless it is damaged.
+    /// Whether the tracer records the writer of each event, unless the trace is damaged.
     pub fn has_writers(&self) -> bool {
         let environment = &self.source.trace().environment;
         environment
@@ -203,26 +202,25 @@ impl Recording {
             .any(|(name, value)| name == "tracer_name" && value.as_text() == Some("lateralis"))
     }
 
-    /// Where events are missing: by losses and this damage, of streams where it is known of
-    /// which.
+    /// Gaps: from losses and this damage, by stream if known.
     #[must_use]
     pub fn gaps(&self, damage: &[Damage]) -> Gaps {
         crate::chosen::gaps(&self.source, &self.streams, damage)
     }
 
-    /// How far times of two of its streams may be off.
+    /// Errors between the times of its streams.
     #[must_use]
     pub fn clock_errors(&self) -> ClockErrors {
         ClockErrors::of(&self.source)
     }
 
-    /// Whether it has events before a stretch of time, and behind it.
+    /// Whether it has events before and after a time range.
     #[must_use]
     pub fn is_cut(&self, to: Interval) -> (bool, bool) {
         crate::chosen::is_cut(&self.source, to)
     }
 
-    /// When recordings begin before which all others have ended.
+    /// Starts of recordings before which all others have ended.
     #[must_use]
     pub fn successions(&self) -> Successions {
         if self.paths.len() < 2 {
@@ -232,8 +230,8 @@ impl Recording {
         Successions::of(lengths, self.clock_errors().most())
     }
 
-    /// When the recording begins: at its first event, in every command. Packets can begin long
-    /// before, and where there is no event they are all that is known.
+    /// Start of the recording: its first event, in every command. Packets may begin long before; their
+    /// begin is used only if there are no events.
     ///
     /// Cost: reads the first event of each stream.
     #[must_use]
@@ -242,8 +240,8 @@ impl Recording {
         first.or_else(|| self.source.interval().begin)
     }
 
-    /// From when to when a recorder was at work for the recording under a path, as it has said, and
-    /// all that it recorded.
+    /// Interval in which a recorder was at work for the recording under a path, according to its report,
+    /// extended to everything recorded.
     fn length_of(&self, path: &Path) -> Option<(Nanos, Nanos)> {
         let report = report(path)?;
         let ticks = |end: &str| report["clock"][end]["ticks"].as_u64().map(Ticks);
@@ -265,8 +263,8 @@ impl Recording {
         length.filter(|_| report["complete"] == true)
     }
 
-    /// Damage found on opening and, by then, while reading: in the order of
-    /// files and bytes.
+    /// Damage found on opening, and the given damage found while reading: in the order of files and
+    /// bytes.
     pub fn all_damage(&self, inside: Vec<Damage>) -> Vec<Damage> {
         let mut all = self.source.damage().to_vec();
         all.extend(inside);
@@ -275,8 +273,9 @@ impl Recording {
     }
 }
 
-/// Classes of which a recorder left out some events: those with a filter, those that were off for a while,
-/// and all of a program of which it left out threads. And those of which it recorded none.
+/// Classes of which a recorder dropped some events: those with a filter, those that were disabled for a
+/// while, and all classes of a program of which it left out threads. And classes of which it recorded
+/// none.
 fn left_out(source: &Joined, paths: &[PathBuf], known: Option<&Value>) -> [BTreeSet<String>; 2] {
     let others: Vec<Value> = match paths {
         [_] => Vec::new(),
@@ -305,14 +304,14 @@ fn left_out(source: &Joined, paths: &[PathBuf], known: Option<&Value>) -> [BTree
             names.extend(classes.filter(|it| is_of_area(&it.name)).map(|it| it.name.clone()));
         }
     }
-    // Of several programs one can have recorded what another has not.
+    // With several programs, one may have recorded a class and another not.
     let is_recorded = |name: &String| areas.iter().any(|area| has_recorded(area, name));
     names.extend(disabled.iter().filter(|name| is_recorded(name)).cloned());
     disabled.retain(|name| !names.contains(name));
     [names, disabled]
 }
 
-/// Whether events of this class were on in a program.
+/// Whether events of this class were enabled in a program.
 fn has_recorded(area: &Value, class: &str) -> bool {
     let has_schemas = area["schemas"].as_array().is_some_and(|schemas| !schemas.is_empty());
     let mut off = area["disabled"].as_array().into_iter().flatten();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recordings of several machines on one time line: by what both saw of each other.
+//! Aligns recordings of several machines on one timeline, from their mutual observations.
 //!
 //! ```text
 //! report.json: exchanges ─┐
-//! messages in both ───────┴─► Observed ─► Lines ─► a clock for theirs, and how wrong it may be
+//! messages in both ───────┴─► Observed ─► Lines ─► a conversion of their clock, and its error
 //! ```
 //!
-//! A trace converts its ticks by a frequency and an offset. So of all lines that are possible the one
-//! in the middle is taken, and what is said of its error is how far the possible ones go from it, at
-//! the ends of the trace: between them none is further away.
+//! A trace converts its ticks by a frequency and an offset. So the line in the middle of all possible
+//! ones is used, and its error is the largest distance of the possible ones from it at the ends of the
+//! trace: in between none is further away.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,29 +22,29 @@ use serde_json::Value;
 use crate::Recording;
 use crate::facts::{About, Fact, Facts};
 
-/// Exchanges of one recording that are looked at.
+/// Largest number of exchanges of one recording that are used.
 const EXCHANGES_MAX: usize = 4096;
-/// Times that are rounded down here are wrong by so much.
+/// Error of times that are rounded down here.
 const ROUNDING_NS: u32 = 2;
-/// Clocks that do not run quite evenly contradict every straight line after a while: then
-/// observations may be wrong by this, twice this, and so on, and the error is greater by as much.
+/// Clocks that do not run evenly contradict every straight line after a while. Then observations are
+/// allowed to be wrong by this, twice this, and so on, and the error grows by the same amount.
 const SLACK_NS: u32 = 500;
 const SLACK_MAX_NS: u32 = 1_000_000_000;
-/// Traces whose clocks are compared each with each.
+/// Largest number of traces whose clocks are compared in pairs.
 const CLOCKS_MAX: usize = 64;
-/// Of a trace that covers no time its clock is right for so long.
+/// Length for which the clock of a trace without duration is converted.
 const LEAST_NS: i64 = 1_000_000_000;
 
-/// Readings of two counters, as the report of a received recording lists them.
+/// Readings of two counters, from the report of a received recording.
 struct Exchanges {
     their_clock: String,
     ours: Clock,
-    /// Ours asked, theirs received, theirs sent, ours answered.
+    /// Sent (ours), received (theirs), answered (theirs), answer received (ours).
     listed: Vec<[u64; 4]>,
 }
 
 impl Exchanges {
-    /// `None` where the report has none, or they make no sense.
+    /// `None` if the report has none, or they are invalid.
     fn of(report: &Value) -> Option<Self> {
         let said = &report["received"]["exchanges"];
         let text = |name: &str| said[name].as_str();
@@ -64,7 +64,7 @@ impl Exchanges {
         Some(Self { their_clock: text("their_clock")?.to_owned(), ours, listed })
     }
 
-    /// By the conversions of both clocks.
+    /// Observations, converted by both clocks.
     fn observed(&self, theirs: &Clock, ours: &Clock) -> Observed {
         let mut observed = Observed::default();
         for &[asked, received, sent, answered] in &self.listed {
@@ -76,8 +76,8 @@ impl Exchanges {
     }
 }
 
-/// Puts received recordings on the time line of the machine that received them, if another recording
-/// of it is there, or another one that it received. `reports` are those of the paths.
+/// Puts received recordings on the timeline of the receiving machine, if there is another recording of it
+/// or another one that it received. `reports` are those of the paths.
 pub fn by_exchanges(source: &mut Joined, reports: &[(PathBuf, Option<Value>)]) {
     let of_path = |(path, report): &(PathBuf, Option<Value>)| {
         Some((path.clone(), Exchanges::of(report.as_ref()?)?))
@@ -93,11 +93,12 @@ pub fn by_exchanges(source: &mut Joined, reports: &[(PathBuf, Option<Value>)]) {
         let Some(their) = base_under(source, path, &exchanges.their_clock).cloned() else {
             continue;
         };
-        // What is its own clock already needs no other.
+        // The clock is the same already.
         if !is_needed || their.placed().is_some() || their.line() == ours.line() {
             continue;
         }
-        // Of several received ones without one of here the first one's clock of here is that of all.
+        // If there are several received recordings and none of this machine, the first one's conversion
+        // of our clock is used for all.
         let reference = reference.unwrap_or_else(|| {
             let first = all.iter().find(|(_, other)| other.ours.uuid == exchanges.ours.uuid);
             TimeBase::of_clock(first.map_or(&exchanges.ours, |(_, f)| &f.ours).clone(), "")
@@ -109,7 +110,7 @@ pub fn by_exchanges(source: &mut Joined, reports: &[(PathBuf, Option<Value>)]) {
     }
 }
 
-/// The narrowest lines that there are, and by how much observations had to be wrong for it.
+/// The narrowest possible lines, and the error that observations had to be allowed.
 fn lines_of(observed: &Observed) -> Option<(Lines, u64)> {
     let mut slack = 0;
     loop {
@@ -130,7 +131,7 @@ fn base_under<'s>(source: &'s Joined, path: &Path, clock: &str) -> Option<&'s Ti
     bases.find(|base| base.clock.name == clock)
 }
 
-/// Puts the times of a clock on the time line of another. Whether it could.
+/// Puts the times of a clock on the timeline of another. Returns whether that was possible.
 fn put(
     source: &mut Joined,
     their: &TimeBase,
@@ -155,15 +156,15 @@ fn put(
     });
     clock.unix_epoch = reference.clock.unix_epoch;
     clock.origin.clone_from(&reference.clock.origin);
-    // By what is loosest on the way to that line.
+    // The least precise relation on the way to that line counts.
     let by = on.map_or(by, |on| on.by.max(by));
     let placed = PutOn { line: reference.line().to_owned(), by, error_ns };
     source.place(their, &clock, &placed);
     true
 }
 
-/// A conversion of their ticks in the middle of all possible ones while the trace lasts, and how far
-/// those may be from it.
+/// Conversion of their ticks in the middle of all possible ones during the trace, and its largest
+/// distance from them.
 fn fitted(lines: &Lines, theirs: &Clock, covered: Interval) -> Option<(Clock, u64)> {
     let begin = covered.begin?.0;
     let end = covered.end?.0.max(begin.checked_add(LEAST_NS)?);
@@ -173,7 +174,7 @@ fn fitted(lines: &Lines, theirs: &Clock, covered: Interval) -> Option<(Clock, u6
     };
     let (from, to) = (middle(begin), middle(end));
     let (length, ours) = (i128::from(end) - i128::from(begin), to - from);
-    // As many ticks in another length of time.
+    // The same number of ticks in another length of time.
     let ticks = i128::from(theirs.frequency()).checked_mul(length)?;
     let frequency = ticks.checked_add(ours / 2)?.checked_div(ours)?;
     let frequency = u64::try_from(frequency).ok().filter(|hz| *hz > 0)?;
@@ -191,16 +192,16 @@ fn fitted(lines: &Lines, theirs: &Clock, covered: Interval) -> Option<(Clock, u6
         let taken = clock.nanos(theirs.ticks(Nanos(at))).0;
         taken.abs_diff(least).max(taken.abs_diff(most))
     };
-    // A time names its tick only to what the coarser of both has of them.
+    // A time identifies its tick only to the resolution of the coarser clock.
     let tick_ns = 1_000_000_000 / theirs.frequency().min(frequency) + 1;
     let error = off(begin).max(off(end)).saturating_add(u64::from(ROUNDING_NS) + tick_ns);
     Some((clock, error))
 }
 
-/// Puts recordings of other clocks than the first on its time line, by the messages that went from
-/// one to the other and back. Gives what is to be told of those where that did not do.
+/// Puts recordings with other clocks than the first on its timeline, using messages that were exchanged
+/// in both directions. Returns remarks about those for which that was not possible.
 ///
-/// Cost: a look at every event. Memory: by messages, see [`Crossings`].
+/// Cost: each event is examined. Memory: proportional to messages, see [`Crossings`].
 pub fn by_messages(recording: &mut Recording) -> Vec<String> {
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut names = Vec::new();
@@ -223,7 +224,7 @@ pub fn by_messages(recording: &mut Recording) -> Vec<String> {
     let mut told = Vec::new();
     let mut known = vec![0u32];
     let mut left: Vec<u32> = (1..names.len() as u32).collect();
-    // Whoever has messages with one that is known already is next, until there is nobody.
+    // Repeatedly takes a recording that has messages with an aligned one, until there is none.
     loop {
         let found = left.iter().position(|theirs| {
             known.iter().any(|ours| crossings.tie(&mut recording.source, *theirs, *ours).is_ok())
@@ -268,7 +269,7 @@ fn crossings(recording: &Recording, clocks: &[Option<u32>]) -> Crossings {
     for (part, clock) in recording.source.parts().iter().zip(clocks) {
         of_streams.extend(part.source.streams().iter().map(|_| *clock));
     }
-    // In any order: nobody asks for threads.
+    // In any order: threads are not needed.
     recording.source.visit(&mut |event| {
         if !facts.means(event.stream_class_index, event.class_index) {
             return;
@@ -290,9 +291,9 @@ fn crossings(recording: &Recording, clocks: &[Option<u32>]) -> Crossings {
 /// Messages between clocks.
 struct Found {
     crossings: Crossings,
-    /// Of each trace the number of its clock.
+    /// Number of the clock of each trace.
     clocks: Vec<Option<u32>>,
-    /// Of each trace the clock by which the times of the messages are.
+    /// Original clock of each trace, which the times of the messages use.
     before: Vec<Option<TimeBase>>,
 }
 
@@ -302,7 +303,7 @@ impl Found {
         bases.get(at)?.as_ref()
     }
 
-    /// By our times as they are now.
+    /// Observations in our current times.
     fn observed(&self, source: &Joined, theirs: u32, ours: u32) -> Option<Observed> {
         let before = &self.base(&self.before, ours)?.clock;
         let now = &self.base(source.bases(), ours)?.clock;
@@ -310,13 +311,13 @@ impl Found {
         Some(self.crossings.observed(theirs, ours, our_time))
     }
 
-    /// Puts one clock on the time line of another that is on the first's.
+    /// Puts one clock on the timeline of another that has been aligned with the first.
     fn tie(&self, source: &mut Joined, theirs: u32, ours: u32) -> Result<(), Unknown> {
         let observed = self.observed(source, theirs, ours).ok_or(Unknown::OneWay)?;
         let bases = self.base(source.bases(), theirs).zip(self.base(source.bases(), ours));
         let (their, reference) =
             bases.map(|(a, b)| (a.clone(), b.clone())).ok_or(Unknown::OneWay)?;
-        // Ours were rounded to ticks on the way.
+        // Our times were rounded to ticks on the way.
         let tick_ns = 1_000_000_000 / reference.clock.frequency() + 1;
         let rounding = ROUNDING_NS.saturating_add(u32::try_from(tick_ns).unwrap_or(u32::MAX));
         let lines = observed.lines(rounding)?;
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn what_is_fitted_is_no_further_from_the_truth_than_it_says() {
         let (theirs_hz, ours_hz) = (2_100_000_000u64, 3_000_000_000u64);
-        // Theirs began a day before and runs 50 parts per million faster than it says.
+        // Theirs began a day earlier and runs 50 parts per million faster than declared.
         let theirs = |ours: u64| {
             let ticks = u128::from(ours) * 2_100_105_000 / 3_000_000_000;
             ticks as u64 + theirs_hz * 86_400
@@ -384,7 +385,7 @@ mod tests {
         }
         assert!(Exchanges::of(&report(json!(good), 0)).is_none());
         assert!(Exchanges::of(&json!({})).is_none());
-        // Numbers at the ends of their types: no panic, and nothing is said.
+        // Extreme numbers: no panic, and no result.
         for hz in [1, 1_000_000_000, u64::MAX] {
             let ends = [[0, u64::MAX, 0, u64::MAX], [u64::MAX; 4], [u64::MAX, 0, 0, 0]];
             let exchanges = Exchanges::of(&report(json!(ends), hz)).expect("numbers");

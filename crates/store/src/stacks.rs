@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks of samples, by the names of their functions: which paths of calls the samples of a trace were
-//! taken on.
+//! Stacks of samples by function name: call paths on which the samples of a trace were taken.
 //!
 //! ```text
 //! mmap, fork, comm ─────────► Places ─┐
@@ -28,8 +27,8 @@ pub use self::off_cpu::{OffCpu, off_cpu};
 use crate::Chosen;
 use crate::places::{Frame, Function, Images, In, Places, thread_of};
 
-/// Call chains hold marks of where the addresses behind them are [perf_event.h, enum perf_callchain_context]:
-/// in the kernel, in the program; all others are of guests and hypervisors.
+/// Context marks in call chains, which apply to the addresses after them [perf_event.h, enum
+/// perf_callchain_context]: in the kernel, in the program; all others are of guests and hypervisors.
 const CONTEXT_KERNEL: i64 = -128;
 const CONTEXT_USER: i64 = -512;
 /// Numbers from here on are marks.
@@ -37,74 +36,72 @@ const CONTEXT_MAX: i64 = -4095;
 /// The numbers of `kernel` and `user` [perf_event.h, PERF_RECORD_MISC_CPUMODE_MASK].
 const MODE_KERNEL: u64 = 1;
 const MODE_USER: u64 = 2;
-/// Paths that are kept apart; of what is beyond only the beginning is.
+/// Largest number of distinct paths; longer ones are cut off beyond it.
 const NODES_MAX: usize = 1 << 22;
-/// Registers that x86-64 has [arch/x86/include/uapi/asm/perf_regs.h].
+/// Number of registers of x86-64 [arch/x86/include/uapi/asm/perf_regs.h].
 const REGISTERS_X86_64: u32 = 24;
-/// Registers are those of 64 bits [perf_event.h, PERF_SAMPLE_REGS_ABI_64].
+/// The registers are 64-bit [perf_event.h, PERF_SAMPLE_REGS_ABI_64].
 const ABI_64: u64 = 2;
 /// Deepest path.
 const DEPTH_MAX: usize = 1024;
 
-/// What was called on a path; the first is the program that was sampled.
+/// A function on a call path; the root is the sampled program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
-    /// Who called it, an index into [`Stacks::nodes`]; itself of a program.
+    /// The caller, an index into [`Stacks::nodes`]; for a program itself.
     pub caller: u32,
     /// An index into [`Stacks::functions`].
     pub function: u32,
-    /// Samples in it and in nothing it called.
+    /// Samples in it, excluding its callees.
     pub samples: u64,
-    /// What these weigh.
+    /// Their weight.
     pub weight: u64,
 }
 
-/// What a weight is.
+/// Unit of a weight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// How much of the event samples stand for.
+    /// Number of occurrences of the event that samples represent.
     #[default]
     Periods,
-    /// How long something took.
+    /// A duration.
     Nanos,
 }
 
 /// Samples of one event.
 #[derive(Debug, Clone, Default)]
 pub struct Stacks {
-    /// Its name.
+    /// Name of the event.
     pub event: String,
-    /// What a weight is.
+    /// Unit of the weights.
     pub unit: Unit,
-    /// How many samples.
+    /// Number of samples.
     pub samples: u64,
-    /// What they weigh: the sum of their periods; samples where they have none.
+    /// Total weight: the sum of their periods; the number of samples if they have none.
     pub weight: u64,
     /// Paths.
     pub nodes: Vec<Node>,
 }
 
-/// All samples that were chosen.
+/// All selected samples.
 #[derive(Debug, Clone, Default)]
 pub struct Gathered {
     /// By event, those with the most samples first.
     pub stacks: Vec<Stacks>,
     /// Functions of all of them.
     pub functions: Vec<Function>,
-    /// Images of which nothing could be read, with why and how many addresses are in them.
+    /// Images that could not be read, with the reason and the number of addresses in them.
     pub missing: Vec<(String, String, u64)>,
-    /// Samples that hold the memory of a stack of which nothing could be made: only the function that was
-    /// interrupted is known of them.
+    /// Samples with stack memory that could not be unwound: only the interrupted function is known.
     pub not_unwound: u64,
-    /// Of times off the CPU: what they are worth.
+    /// Quality, for times off the CPU.
     pub quality: Option<Quality>,
-    /// What could not be read.
+    /// Damage found while reading.
     pub damage: Vec<Damage>,
 }
 
 impl Stacks {
-    /// Of each function, what samples weigh that were in it, and in it or in what it called; a function that
-    /// calls itself counts once.
+    /// Weight of each function by itself, and including its callees; a recursive function counts once.
     #[must_use]
     pub fn by_function(&self) -> BTreeMap<u32, (u64, u64)> {
         let mut all: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -121,12 +118,11 @@ impl Stacks {
         all
     }
 
-    /// What was called by some functions, and these: each outermost one as if the program itself had called
-    /// it.
+    /// Subtrees of some functions: each outermost occurrence as if the program itself had called it.
     #[must_use]
     pub fn below(&self, is_root: impl Fn(u32) -> bool) -> Self {
         let mut tree = Tree::new(self.event.clone());
-        // Who called comes before who was called.
+        // Callers come before callees.
         let mut places: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
         for (index, node) in (0u32..).zip(&self.nodes) {
             let caller = if node.caller == index { None } else { places[node.caller as usize] };
@@ -146,7 +142,7 @@ impl Stacks {
         tree.finish()
     }
 
-    /// The functions on the way to a node, the innermost first, without the program.
+    /// Functions on the way to a node, innermost first, without the program.
     pub fn path(&self, node: u32, path: &mut Vec<u32>) {
         path.clear();
         let mut at = node;
@@ -156,7 +152,7 @@ impl Stacks {
         }
     }
 
-    /// The program that was sampled on the way to a node.
+    /// The sampled program of a node.
     #[must_use]
     pub fn program(&self, node: u32) -> u32 {
         let mut at = node;
@@ -166,11 +162,11 @@ impl Stacks {
         self.nodes.get(at as usize).map_or(0, |of| of.function)
     }
 
-    /// Of each node, what weighs in it and in what it called.
+    /// Weight of each node including its callees.
     #[must_use]
     pub fn totals(&self) -> Vec<u64> {
         let mut totals: Vec<u64> = self.nodes.iter().map(|node| node.weight).collect();
-        // Who is called comes behind who calls.
+        // Callees come after callers.
         for index in (0..self.nodes.len()).rev() {
             let caller = self.nodes[index].caller as usize;
             if caller != index {
@@ -181,10 +177,10 @@ impl Stacks {
     }
 }
 
-/// Nodes by who called, and the function.
+/// Nodes by caller and function.
 type Ids = HashMap<(u32, u32), u32, RandomState>;
 
-/// Builds a tree of calls, for what is weighed on paths of functions.
+/// Builds a call tree for weights on paths of functions.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     stacks: Stacks,
@@ -196,10 +192,11 @@ impl Tree {
         Self { stacks: Stacks { event, ..Stacks::default() }, ids: HashMap::default() }
     }
 
-    /// The node of a function that one calls; `None`: of a program. Nothing where there is no more room.
+    /// The child node for a function; `caller` is `None` for a program. Returns `None` if there is no
+    /// more room.
     pub(crate) fn below(&mut self, caller: Option<u32>, function: u32) -> Option<u32> {
         let next = self.stacks.nodes.len() as u32;
-        // Programs are below none.
+        // Programs have no parent.
         let place = (caller.unwrap_or(u32::MAX), function);
         if let Some(id) = self.ids.get(&place) {
             return Some(*id);
@@ -232,8 +229,8 @@ impl Tree {
     }
 }
 
-/// A field of a sample: its name in the payload, and in the context of an event of the kernel that has a
-/// payload of its own, as readers of perf's files have it.
+/// A field of a sample: its name in the payload, and in the context of a kernel event with a payload of
+/// its own, as readers of perf's files provide it.
 #[derive(Clone, Copy)]
 struct Of(&'static str, &'static str);
 
@@ -251,7 +248,7 @@ impl Of {
     }
 }
 
-/// Whether events of a class are samples of where a program was.
+/// Whether events of a class are samples of program locations.
 fn are_samples(class: &EventClass) -> bool {
     let kind = |of: &Option<FieldClass>, name: &str| {
         let members = of.as_ref().map_or(&[][..], |of| of.members());
@@ -265,12 +262,12 @@ fn are_samples(class: &EventClass) -> bool {
         || (has(CPU_MODE.0) && has(IP.0))
 }
 
-/// Reads samples one after the other, in the order of time.
+/// Reads samples one by one, in time order.
 pub struct Samples<'i> {
     places: Places<'i>,
     /// By stream class and class.
     are_samples: Vec<Vec<bool>>,
-    /// Whether functions that were inlined are frames of their own.
+    /// Whether inlined functions are frames of their own.
     shows_inlined: bool,
     not_unwound: u64,
 }
@@ -278,18 +275,18 @@ pub struct Samples<'i> {
 /// One sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// The process; 0 where nothing says it.
+    /// The process; 0 if unknown.
     pub pid: u32,
-    /// The thread; 0 where nothing says it.
+    /// The thread; 0 if unknown.
     pub tid: u32,
-    /// What it weighs: its period, or 1.
+    /// Its weight: the period, or 1.
     pub weight: u64,
-    /// Functions with their lines, from the outermost in.
+    /// Functions with their lines, outermost first.
     pub frames: Vec<Frame>,
 }
 
 impl<'i> Samples<'i> {
-    /// Of a trace with these classes of events.
+    /// For a trace with these event classes.
     pub fn new(images: impl Images + 'i, trace: &Trace) -> Self {
         let places = Places::new(images, trace);
         let mut samples =
@@ -298,19 +295,19 @@ impl<'i> Samples<'i> {
         samples
     }
 
-    /// What threads and processes are called that no event names.
+    /// Adds names of threads and processes that no event names.
     pub fn call(&mut self, names: &Names) {
         self.places.call(names);
     }
 
-    /// The trace has more classes of events by now.
+    /// Adopts event classes that were added to the trace.
     pub fn learn(&mut self, trace: &Trace) {
         self.places.learn(trace);
         let of = |stream: &StreamClass| stream.event_classes.iter().map(are_samples).collect();
         self.are_samples = trace.stream_classes.iter().map(of).collect();
     }
 
-    /// With functions that were inlined, or with those alone that were compiled.
+    /// With or without frames of inlined functions.
     #[must_use]
     pub fn with_inlined(self, shows_inlined: bool) -> Self {
         Self { shows_inlined, ..self }
@@ -322,35 +319,35 @@ impl<'i> Samples<'i> {
         self.are_samples.iter().flatten().any(|is_sample| *is_sample)
     }
 
-    /// Whether an event is one.
+    /// Whether an event is a sample.
     #[must_use]
     pub fn is_sample(&self, event: &Event<'_>) -> bool {
         let of_stream = self.are_samples.get(event.stream_class_index as usize);
         of_stream.and_then(|classes| classes.get(event.class_index as usize)) == Some(&true)
     }
 
-    /// Takes an event that says what is where; whether it was one.
+    /// Processes an event about mappings; returns whether it was one.
     pub fn see(&mut self, event: &Event<'_>) -> bool {
         self.places.see(event)
     }
 
-    /// All events were seen: samples are of any time from now on.
+    /// Ends the events: later samples have no particular time.
     pub fn at_any_time(&mut self) {
         self.places.at_any_time();
     }
 
-    /// What the frames' numbers stand for.
+    /// Names for the numbers in frames.
     #[must_use]
     pub fn places(&self) -> &Places<'i> {
         &self.places
     }
 
-    /// The same, to look up more addresses.
+    /// Mutable access, to look up more addresses.
     pub(crate) fn places_mut(&mut self) -> &mut Places<'i> {
         &mut self.places
     }
 
-    /// What a sample weighs: its period, or 1.
+    /// Weight of a sample: its period, or 1.
     pub(crate) fn weight(event: &Event<'_>) -> u64 {
         PERIOD.in_event(event).and_then(|field| field.as_u64()).unwrap_or(1)
     }
@@ -361,18 +358,18 @@ struct Gathering<'i> {
     stacks: BTreeMap<String, Tree>,
 }
 
-/// Gathers the stacks of all samples that are chosen.
+/// Collects the stacks of all selected samples.
 ///
-/// With `shows_inlined` functions that were inlined are frames of their own.
+/// With `shows_inlined`, inlined functions are frames of their own.
 ///
-/// Cost: a pass over all events, and the reading of each image once. Memory: by paths and functions.
+/// Cost: a pass over all events, and one read of each image. Memory: proportional to paths and functions.
 pub fn gather(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool) -> Gathered {
     let mut samples = Samples::new(images, &chosen.trace).with_inlined(shows_inlined);
     samples.call(chosen.source.names());
     let mut gathering = Gathering { samples, stacks: BTreeMap::new() };
     (chosen.begins)();
     let (begin, end) = chosen.ends();
-    // What was mapped before the time that is asked for matters.
+    // Mappings from before the selected time range matter.
     let mut events = chosen.source.events();
     while let Some(event) = events.next_event() {
         if event.time > end {
@@ -397,7 +394,7 @@ impl Gathering<'_> {
             other.samples.cmp(&one.samples).then_with(|| one.event.cmp(&other.event))
         });
         let (functions, mut missing) = self.samples.places.finish();
-        // Those that only unwinding asked for are missed by nothing that is shown.
+        // Images needed only for unwinding have no effect on what is shown.
         missing.retain(|(_, _, count)| *count > 0);
         let not_unwound = self.samples.not_unwound;
         Gathered { stacks, functions, missing, not_unwound, quality: None, damage }
@@ -427,12 +424,12 @@ impl Gathering<'_> {
 }
 
 impl Samples<'_> {
-    /// Registers and stack of the program, where a sample has them.
+    /// Registers and stack of the program, if a sample has them.
     fn memory_of<'e>(&self, event: &'e Event<'_>) -> Option<(Registers, Cow<'e, [u8]>)> {
         let payload = event.payload()?;
         let stack = USER_STACK.in_event(event)?.as_bytes()?;
         let number = |name: &str| payload.get(name)?.as_u64();
-        // A recording of ours has them one by one, a file of perf as a structure.
+        // Our recordings have them as separate fields, a file of perf as a structure.
         let (mask, abi, values) = match USER_REGS.in_event(event)?.value() {
             Value::Struct(registers) => {
                 let mask = event.class.attribute("perf.user_regs")?.strip_prefix("0x")?;
@@ -443,14 +440,14 @@ impl Samples<'_> {
             Value::Array(values) => (number("user_regs_mask")?, number("user_regs_abi")?, values),
             _ => return None,
         };
-        // Other processors have more of them, with other numbers; programs of 32 bits have others
-        // [perf_event.h, PERF_SAMPLE_REGS_ABI_64].
+        // Other architectures have more of them, with other numbers; so do 32-bit programs [perf_event.h,
+        // PERF_SAMPLE_REGS_ABI_64].
         let values = values.filter_map(|value| value.as_u64());
         let is_known = abi == ABI_64 && mask >> REGISTERS_X86_64 == 0;
         is_known.then(|| (Registers::of_mask(mask, values), stack))
     }
 
-    /// Functions that a sample names itself, from the outermost in.
+    /// Functions that a sample names itself, outermost first.
     fn named(&mut self, event: &Event<'_>) -> Option<Vec<Frame>> {
         let payload = event.payload()?;
         let Value::Array(functions) = payload.get(STACK_FUNCTIONS)?.value() else { return None };
@@ -470,7 +467,7 @@ impl Samples<'_> {
         Some(frames)
     }
 
-    /// The stack of a sample; `None` of an event that says none.
+    /// The stack of a sample; `None` for an event without one.
     pub fn read(&mut self, event: &Event<'_>) -> Option<Sample> {
         let number = |of: Of| of.in_event(event).and_then(|field| field.as_u64());
         let (pid, tid) = thread_of(event).unwrap_or((0, 0));
@@ -484,11 +481,11 @@ impl Samples<'_> {
             Some(MODE_USER) => In::Program,
             _ => In::Elsewhere,
         };
-        // From the innermost out.
+        // Innermost first.
         let mut frames: Vec<(u64, In)> = Vec::new();
         let mut place = interrupted;
         let mut is_innermost = true;
-        // Where frames of the program begin.
+        // Index of the first frame of the program.
         let mut user_from = None;
         if let Some(Value::Array(chain)) = CALLCHAIN.in_event(event).map(|of| of.value()) {
             for word in chain.filter_map(|of| of.as_u64()).take(2 * DEPTH_MAX) {
@@ -503,19 +500,20 @@ impl Samples<'_> {
                     user_from = user_from.or((mark == CONTEXT_USER).then_some(frames.len()));
                     continue;
                 }
-                // Others hold where they go on: the call is the instruction before.
+                // Others contain the return address: the call is the instruction before it.
                 let address = if is_innermost { word } else { word.saturating_sub(1) };
                 frames.push((address, place));
                 is_innermost = false;
             }
         }
-        // Calls that the processor remembers replace the program's part of a call chain: one address.
+        // Call records of the processor replace the program's part of a call chain if that is a single
+        // address.
         if let (Some(begin), Some(calls)) = (user_from, self.remembered_calls(pid, event)) {
             let ip = frames.get(begin).map(|(address, _)| *address);
             frames.truncate(begin);
             frames.extend(calls.addresses(ip).map(|address| (address, In::Program)));
         }
-        // What perf took of the program's stack itself: its call chain has only the kernel's part.
+        // Stack memory copied by perf: its call chain has only the kernel's part.
         let mut is_unwound = false;
         if let Some((registers, stack)) = self.memory_of(event) {
             frames.retain(|(_, place)| *place == In::Kernel);

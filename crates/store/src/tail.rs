@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording while it is written: each time what has come since.
+//! Incremental reader of a recording in progress.
 //!
-//! A stream file only grows, by whole packets, so what was shown of a stream is a place in
-//! it: a packet, and how many events of that. Places do not depend on what is known of the
-//! clock, which is measured better while a recording goes on, so no event is shown twice
-//! and none is left out where two rounds meet.
+//! A stream file only grows, by whole packets, so the progress of a stream is a position in it: a packet,
+//! and the number of its events that were delivered. Positions do not depend on the clock, whose
+//! conversion becomes more precise during recording, so no event is delivered twice and none is left out
+//! between two rounds.
 //!
-//! A round shows all events up to a moment, in the order of time; what a stream has beyond
-//! that waits. Events of an earlier moment that were written late come with the next round,
-//! and are counted.
+//! A round delivers all events up to a time, in time order; later events of a stream wait. Earlier events
+//! that were written late come with the next round, and are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -21,14 +20,14 @@ use lateralis_units::{Nanos, Ticks};
 
 use crate::Recording;
 
-/// Shows an event, and the number of its packet in the stream.
+/// Receives an event, and the number of its packet in the stream.
 pub type See<'s> = dyn FnMut(&Event<'_>, u64) -> ControlFlow<()> + 's;
 
-/// How far a recording was shown.
+/// Progress in a recording.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
-    /// By the name of the stream's file.
+    /// By name of the stream file.
     places: BTreeMap<String, Place>,
     names: Names,
     learns_names: bool,
@@ -36,39 +35,39 @@ pub struct Tail {
     until: Option<Ticks>,
     told: BTreeSet<(String, u64)>,
     keeps_clock: bool,
-    /// The clock that times are told by, if it is kept.
+    /// The clock used for times, if it is kept.
     clock: Option<Clock>,
-    /// The clock as it is known by now.
+    /// The clock as it is known now.
     clock_now: Option<Clock>,
 }
 
-/// What of a stream was shown.
+/// Progress in a stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
-    /// Where the first packet begins of which not all was shown.
+    /// Start of the first packet that was not delivered completely.
     offset_bytes: u64,
-    /// How many of its events were.
+    /// Number of its events that were delivered.
     events: u64,
-    /// Packets before it.
+    /// Number of packets before it.
     packets: u64,
 }
 
-/// How far a recording was shown, for another [`Tail`] of it that is to go exactly as far.
+/// Progress in a recording, for another [`Tail`] of it that must reach exactly the same position.
 #[derive(Debug, Clone, Default)]
 pub struct Shown(Arc<BTreeMap<String, Place>>);
 
-/// What came of a round.
+/// Result of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Events that were shown.
+    /// Number of delivered events.
     pub events: u64,
-    /// Events that were read: those that were shown, those that wait, and in packets of which
-    /// a round before has shown the beginning, that.
+    /// Number of events read: delivered ones, waiting ones, and the start of packets that an earlier
+    /// round delivered in part.
     pub read: u64,
-    /// Those of them that happened before the moment up to which the round before had shown
-    /// everything, as far as was known then.
+    /// Number of delivered events that happened before the time up to which the previous round had
+    /// delivered everything known then.
     pub late: u64,
-    /// What cannot be read, as far as no round before has said so.
+    /// Damage that no earlier round has reported.
     pub damage: Vec<Damage>,
 }
 
@@ -76,19 +75,19 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Walk {
     from: Place,
-    /// Where another has got to, if nothing behind that is wanted.
+    /// Position that another tail has reached, if nothing after it is needed.
     to: Option<Place>,
-    /// Where its packets begin, and the last of them ends.
+    /// Starts of its packets, and the end of the last one.
     packets: Vec<u64>,
     end: u64,
-    /// The packet of the last event looked at, and its events by then.
+    /// Packet of the last examined event, and the number of its events so far.
     at: Option<(u64, u64)>,
-    /// Whether the last event looked at is one that waits.
+    /// Whether the last examined event must wait.
     waits: bool,
 }
 
 impl Tail {
-    /// Of a recording of `lat record`, from its beginning.
+    /// For a recording of `lat record`, from its start.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
@@ -105,8 +104,8 @@ impl Tail {
         }
     }
 
-    /// Of the same from some bytes of stream files on, as [`Tail::marks`] has them, with times by a
-    /// clock, as [`Tail::clock`] has it.
+    /// For a recording from an offset in its stream files on, as returned by [`Tail::marks`], with a
+    /// clock as returned by [`Tail::clock`].
     #[must_use]
     pub fn behind(path: &Path, marks: &BTreeMap<String, u64>, clock: Option<&Clock>) -> Self {
         let place = |offset_bytes: &u64| Place { offset_bytes: *offset_bytes, ..Place::default() };
@@ -115,39 +114,38 @@ impl Tail {
         Self { places, clock: clock.cloned(), ..tail }
     }
 
-    /// With times by the clock as it was known first, so that all rounds are on one time line.
+    /// Uses the clock as it was known first, so that all rounds are on one timeline.
     #[must_use]
     pub fn keeping_its_clock(self) -> Self {
         Self { keeps_clock: true, ..self }
     }
 
-    /// That clock, once there is any packet.
+    /// That clock, once there is a packet.
     #[must_use]
     pub fn clock(&self) -> Option<&Clock> {
         self.clock.as_ref()
     }
 
-    /// Of each stream file the byte in front of which all has been shown.
+    /// Offset in each stream file before which everything has been delivered.
     #[must_use]
     pub fn marks(&self) -> BTreeMap<String, u64> {
         self.places.iter().map(|(name, place)| (name.clone(), place.offset_bytes)).collect()
     }
 
-    /// How far it was shown.
+    /// Current progress.
     #[must_use]
     pub fn shown(&self) -> Shown {
         Shown(Arc::new(self.places.clone()))
     }
 
-    /// Without the names that only events tell; that costs a pass over them.
+    /// Without names that only events contain; these cost a pass over the events.
     #[must_use]
     pub fn without_names(self) -> Self {
         Self { learns_names: false, ..self }
     }
 
-    /// The packets of which not all was shown, as a trace of its own: its packets are
-    /// numbered anew, and losses are none. Threads and processes have the names that they
-    /// had by now.
+    /// Opens the packets that were not delivered completely, as a trace of its own: its packets are
+    /// numbered anew, and it has no losses. Threads and processes have their current names.
     ///
     /// Cost: proportional to those packets and the metadata.
     ///
@@ -177,16 +175,16 @@ impl Tail {
         Ok(recording)
     }
 
-    /// When the recording began, once there is any packet.
+    /// Start of the recording, once there is a packet.
     #[must_use]
     pub fn begin(&self) -> Option<Nanos> {
         self.begin
     }
 
-    /// Shows the events of [`Tail::open`] that no round has shown, in the order of time: up
-    /// to a moment, or all. Where `see` says that it is enough, the others wait.
+    /// Delivers the events of [`Tail::open`] that no round has delivered, in time order: up to a time, or
+    /// all. If `see` breaks, the others wait.
     ///
-    /// By that moment everything must have been written that happened up to it.
+    /// Everything that happened up to that time must have been written.
     ///
     /// Cost: events that wait are read again in the next round.
     pub fn read(
@@ -198,7 +196,7 @@ impl Tail {
         self.read_until(recording, until, None, see)
     }
 
-    /// The same as far as another has shown it, by the places in the files.
+    /// Like [`Tail::read`], up to the position that another tail has reached in the files.
     pub fn read_to(&mut self, recording: &Recording, shown: &Shown, see: &mut See<'_>) -> Progress {
         self.read_until(recording, None, Some(shown), see)
     }
@@ -211,7 +209,7 @@ impl Tail {
         see: &mut See<'_>,
     ) -> Progress {
         let source = &recording.source;
-        // The moment is one of the best clock there is.
+        // The time belongs to the most precise clock.
         let clock = self.clock_now.as_ref().or(source.trace().clocks.first());
         let until = until.and_then(|time| Some(clock?.ticks(time)));
         let mut walks = self.walks(recording, shown);
@@ -250,7 +248,7 @@ impl Tail {
 
     fn walks(&self, recording: &Recording, shown: Option<&Shown>) -> Vec<Walk> {
         let place = |name: &String| self.places.get(name).copied().unwrap_or_default();
-        // Of a stream that it does not know the other has shown nothing.
+        // In a stream that it does not contain, the other tail has delivered nothing.
         let to = |name| shown.map(|shown| shown.0.get(name).copied().unwrap_or_default());
         let walk = |name| Walk { from: place(name), to: to(name), ..Walk::default() };
         let mut walks: Vec<Walk> =
@@ -267,7 +265,7 @@ impl Tail {
 }
 
 impl Walk {
-    /// Steps to an event; whether it is one to be shown.
+    /// Steps to an event; returns whether it may be delivered.
     fn comes_to(&mut self, event: &Event<'_>) -> bool {
         if self.waits {
             return false;
@@ -278,7 +276,7 @@ impl Walk {
         packet != self.from.offset_bytes || before >= self.from.events
     }
 
-    /// Whether the event that it came to is one that the other has not shown.
+    /// Whether the current event is one that the other tail has not delivered.
     fn is_beyond(&self) -> bool {
         let (Some(to), Some((packet, events))) = (self.to, self.at) else { return false };
         packet > to.offset_bytes || packet == to.offset_bytes && events > to.events
@@ -289,7 +287,7 @@ impl Walk {
         self.from.packets + self.packets.partition_point(|packet| *packet < offset_bytes) as u64
     }
 
-    /// Where the next round goes on.
+    /// Position at which the next round continues.
     fn place(&self, is_enough: bool) -> Place {
         match self.at {
             Some((packet, events)) if self.waits || is_enough => Place {

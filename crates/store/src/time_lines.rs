@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which recordings lie on one time line, and what is to be known of those that do not.
+//! Timelines of recordings, and remarks on those that have a timeline of their own.
 
 use std::path::{Path, PathBuf};
 
 use lateralis_traces::{Joined, Relation, Tie, TimeBase};
 
-/// The time lines of traces that are read as one.
+/// Timelines of traces that are read as one.
 ///
-/// Recordings under different paths whose clocks are unrelated (see
-/// [`lateralis_traces::Relation`]) are of different time lines: nothing that begins in one ends in
-/// the other. Traces under one path belong together, whatever their clocks say.
+/// Recordings under different paths whose clocks are unrelated (see [`lateralis_traces::Relation`]) have
+/// different timelines: nothing that begins in one ends in the other. Traces under one path belong
+/// together, whatever their clocks are.
 #[derive(Debug, Default)]
 pub struct TimeLines {
-    /// Of each trace the name of its time line; `None`: the first.
+    /// Name of the timeline of each trace; `None`: the first.
     pub of_parts: Vec<Option<String>>,
-    /// What is to be told, a sentence each.
+    /// Remarks for the user, a sentence each.
     pub told: Vec<String>,
 }
 
 impl TimeLines {
-    /// Of traces that were opened by these paths.
+    /// For traces that were opened by these paths.
     ///
     /// Cost: each path against each.
     pub fn of(source: &Joined, paths: &[PathBuf]) -> Self {
@@ -38,7 +38,7 @@ impl TimeLines {
         };
         let tie = |a: usize, b: usize| Some(base(a)?.tie(base(b)?));
         let name = |path: usize| paths[path].display().to_string();
-        // Of each path the first one that it is related to.
+        // The first path to which each path is related.
         let mut first: Vec<usize> = Vec::with_capacity(paths.len());
         let mut told = Vec::new();
         for path in 0..paths.len() {
@@ -64,8 +64,8 @@ impl TimeLines {
     }
 }
 
-/// What is to be told of recordings that only the date relates. How far apart two clocks may be at
-/// most is in the tables, of each span and message.
+/// Remark on recordings that are only related by date. The largest error of their clocks is in the
+/// tables, for each span and message.
 fn loose(path: &str, other: &str, tie: Option<Tie>) -> Option<String> {
     let is_loose = |tie: &Tie| {
         matches!(tie.relation, Relation::Epoch | Relation::Origin) && tie.error_ns.is_none()

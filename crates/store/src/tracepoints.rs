@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tracepoints of a recording: which class starts and stops which, by its roles; and what each entry took,
-//! in cycles.
+//! Tracepoints of a recording: which class starts and stops which, from its roles; and the cycles of each
+//! entry.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,16 @@ use lateralis_units::Nanos;
 
 use crate::Chosen;
 
-/// Keys of a name that have rows of their own; a name with more has one row for all.
+/// Largest number of keys of a name with rows of their own; a name with more has one row for all.
 const KEYS: usize = 256;
 
 /// A tracepoint.
 pub struct Row {
     /// Name of the span.
     pub name: String,
-    /// Its key; empty where it has none, or too many.
+    /// Its key; empty if it has none, or there are too many.
     pub key: String,
-    /// Cycles per second, where the trace says.
+    /// Cycles per second, if the trace has it.
     pub frequency_hz: Option<u64>,
     /// Whether entries may be missing.
     pub quality: Quality,
@@ -35,7 +35,7 @@ impl Row {
         if key.is_empty() { name.clone() } else { format!("{name} {key}") }
     }
 
-    /// Nanoseconds of so many cycles, where the frequency is known.
+    /// Converts cycles to nanoseconds, if the frequency is known.
     #[must_use]
     pub fn nanos(&self, cycles: f64) -> Option<f64> {
         Some(cycles * 1e9 / self.frequency_hz? as f64)
@@ -48,18 +48,18 @@ pub struct Gathered {
     pub rows: Vec<Row>,
     /// In the order of STOPs; [`Entry::row`] is an index into the rows.
     pub entries: Vec<Entry>,
-    /// STOPs and STARTs without the other.
+    /// Irregular STOPs and STARTs.
     pub odd: Odd,
     /// Names that have more keys than rows.
     pub joined: Vec<String>,
-    /// What could not be read.
+    /// Damage found while reading.
     pub damage: Vec<Damage>,
     /// Whether events were lost.
     pub lossy: bool,
 }
 
 impl Gathered {
-    /// The cycles of each row, in the order of STOPs, as `of` says them.
+    /// Cycles of each row, in the order of STOPs, as computed by `of`.
     #[must_use]
     pub fn samples(&self, of: impl Fn(&Entry) -> i64) -> Vec<Vec<i64>> {
         let mut samples = vec![Vec::new(); self.rows.len()];
@@ -69,18 +69,18 @@ impl Gathered {
         samples
     }
 
-    /// The same of cycles as they are.
+    /// Measured cycles of each row.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<i64>> {
         self.samples(|entry| signed(entry.cycles))
     }
 }
 
-/// What an event class does with a tracepoint.
+/// Meaning of an event class for a tracepoint.
 enum Part {
     Start(Place),
     Stop(Place),
-    /// A whole one: the field holds its cycles.
+    /// A complete entry: the field contains its cycles.
     Whole(usize, String),
 }
 
@@ -121,7 +121,7 @@ impl Gathering {
                 Role::End(of) if clock.is_some() => {
                     Part::Stop(Place { name: self.name(&of.name, clock), keys: of.keys })
                 }
-                // A log of cycles does not tell how fast they went.
+                // A log of cycles does not contain their frequency.
                 Role::Span { name, .. } if has("duration_cycles") => {
                     let frequency = clock.or(asked);
                     Part::Whole(self.name(&name, frequency), "duration_cycles".to_owned())
@@ -188,9 +188,9 @@ fn value(field: &Field<'_>) -> String {
     }
 }
 
-/// The tracepoints of what is chosen; `frequency_hz` is that of logs that do not tell it.
+/// Tracepoints of the selection; `frequency_hz` is used for logs that do not contain it.
 ///
-/// Cost: one pass in the order of time; 24 bytes for each span.
+/// Cost: one pass in time order; 24 bytes for each span.
 #[must_use]
 pub fn gather(chosen: &Chosen<'_>, frequency_hz: Option<u64>) -> Gathered {
     let (source, trace) = (chosen.source, &chosen.trace);
@@ -220,7 +220,7 @@ pub fn gather(chosen: &Chosen<'_>, frequency_hz: Option<u64>) -> Gathered {
     finish(gathering, damage, &gaps)
 }
 
-/// Puts rows in order, those of names with too many keys into one.
+/// Sorts rows, and combines those of names with too many keys.
 fn finish(gathering: Gathering, damage: Vec<Damage>, gaps: &Gaps) -> Gathered {
     let mut counts = vec![0usize; gathering.names.len()];
     gathering.rows.keys().for_each(|(name, _)| counts[*name] += 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events that are only counted are as many, in the same packets and of the same classes, as
-//! those that are decoded.
+//! Events that are only counted are as many, in the same packets and of the same classes, as decoded
+//! ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ fn data(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// What is counted of each row: stream, processor, packet, class.
+/// Key for counting rows: stream, CPU, packet, class.
 type Kind = (i64, Option<i64>, Option<i64>, String);
 
 fn kinds(batch: &RecordBatch) -> Vec<Kind> {
@@ -39,7 +39,7 @@ fn kinds(batch: &RecordBatch) -> Vec<Kind> {
     rows.map(|(row, class)| (streams[row].unwrap(), cpus[row], packets[row], class)).collect()
 }
 
-/// Rows by kind, damage, and rows where no column is asked for.
+/// Rows by kind, damage, and rows if no column is requested.
 fn count(session: &Session, also: &[&str], any_order: bool) -> (BTreeMap<Kind, u64>, usize) {
     let events = session.table("events").unwrap();
     let names = ["stream", "cpu", "packet", "class"];
@@ -65,7 +65,7 @@ fn numbers(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
     batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().iter().collect()
 }
 
-/// Events by kind and step of time, as rows tell it that may stand for several; how many rows.
+/// Events by kind and time step, from rows that may represent several; and the number of rows.
 fn weighed(
     session: &Session,
     (names, step): (&[&str], Step),
@@ -116,7 +116,7 @@ fn weighed(
     (found, rows)
 }
 
-/// Rows that stand for several events are as many events as there are.
+/// Rows that represent several events add up to the number of events.
 fn compare_weighed(path: &Path) -> bool {
     let session = Session::new(vec![Recording::open(path).unwrap()]);
     let events = session.table("events").unwrap();
@@ -140,7 +140,7 @@ fn compare_weighed(path: &Path) -> bool {
         &["class", "ts", "cpu"],
         &["stream", "packet", "ts"],
         &[],
-        // Each thread and each event by itself: nothing is put together.
+        // Each thread and each event separately: nothing is combined.
         &["tid", "class"],
     ] {
         for (length_ns, begin_ns) in [(1, 0), (span / 3 + 1, first + 5), (i64::MAX, i64::MIN)] {
@@ -159,7 +159,7 @@ fn compare_weighed(path: &Path) -> bool {
 
 fn compare(path: &Path) -> u64 {
     let session = Session::new(vec![Recording::open(path).unwrap()]);
-    // Nobody can tell the time of an event that was only counted.
+    // The time of an event that was only counted is unknown.
     let (decoded, damages) = count(&session, &["ts"], true);
     let counted = count(&session, &[], true);
     assert_eq!(counted, (decoded.clone(), damages), "{}", path.display());

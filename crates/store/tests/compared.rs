@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How often a comparison is wrong, over made-up recordings of a known machine: it is paced
-//! differently in each recording, has slow phases inside of one, and interrupts some spans.
+//! Error rate of comparisons, with generated recordings of a known machine: its speed differs between
+//! recordings, it has slow phases, and interrupts some spans.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use lateralis_analysis::diff::{Counted, Options, Run};
 use lateralis_store::compared::{Comparison, Observed, Of};
 
-/// A random number generator that always gives the same (xorshift).
+/// A reproducible random number generator (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -23,27 +23,27 @@ impl Random {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Mean 0, standard deviation 1: nearly normal.
+    /// Mean 0, standard deviation 1: approximately normal.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.share()).sum::<f64>() - 6.0
     }
 }
 
-/// What the machine does to a recording.
+/// Effects of the machine on a recording.
 #[derive(Clone, Copy)]
 struct Machine {
-    /// Standard deviation of its pace between recordings.
+    /// Standard deviation of its speed between recordings.
     pace: f64,
-    /// How much slower its slow phases are.
+    /// Slowdown in its slow phases.
     phase: f64,
-    /// Share of spans that are interrupted.
+    /// Fraction of interrupted spans.
     interrupted: f64,
 }
 
 const STEADY: Machine = Machine { pace: 0.0, phase: 0.05, interrupted: 0.01 };
 const UNSTEADY: Machine = Machine { pace: 0.06, phase: 0.1, interrupted: 0.05 };
 
-/// Spans of seven kinds and messages on two channels, where `factor` makes some longer.
+/// Spans of seven kinds and messages on two channels; `factor` makes some longer.
 fn recording(seed: u64, machine: Machine, factor: impl Fn(&str) -> f64, late_ns: f64) -> Observed {
     let mut random = Random::new(seed);
     let pace = (machine.pace * random.normal()).exp();
@@ -106,7 +106,7 @@ fn same(_: &str) -> f64 {
     1.0
 }
 
-/// In how many trials the comparison says what `is_right` accepts.
+/// Number of trials in which `is_right` accepts the comparison.
 fn right(
     runs: u64,
     machine: Machine,
@@ -177,7 +177,7 @@ fn a_program_slower_as_a_whole_is_found_with_several_recordings_or_when_it_is_mu
     };
     assert!(20 * by(2.0, 1, UNSTEADY) >= 19 * TRIALS);
     assert!(20 * by(1.25, 5, STEADY) >= 19 * TRIALS);
-    // One recording cannot tell this from another machine, and says so.
+    // One recording cannot distinguish this from another machine, and reports so.
     let options = Options::default();
     let (good, bad) = (side(1, 1, STEADY, same, 0.0), side(2, 1, STEADY, |_| 1.12, 0.0));
     let comparison = Comparison::of(&good, &bad, &options);
@@ -189,19 +189,19 @@ fn a_program_slower_as_a_whole_is_found_with_several_recordings_or_when_it_is_mu
 
 #[test]
 fn names_that_only_wait_do_not_make_the_others_slower() {
-    // Four of nine keep pace with a machine that is 12 % slower; five wait for a clock.
+    // Four of nine follow a machine that is 12 % slower; five wait for a clock.
     let paced =
         |name: &str| if matches!(name, "parse" | "price" | "store" | "pack") { 1.12 } else { 1.0 };
     let quiet = right(1, STEADY, paced, 0.0, |names| names.is_empty());
     assert!(20 * quiet >= 19 * TRIALS, "{quiet} of {TRIALS}");
 }
 
-/// Two workers behind one queue that has no end of its own: jobs come whether or not the last are
-/// done, and other programs take a part of the processors, so that it is full for some while or not.
+/// Two workers with one queue of unbounded length: jobs arrive whether or not earlier ones are done, and
+/// other programs take a part of the CPUs, so that it may be full for some time.
 fn queue(seed: u64, service: f64) -> Observed {
     let mut random = Random::new(seed);
     let mut observed = Observed { events: 10_000, seconds: 2.0, ..Observed::default() };
-    // How much of the machine is left in this recording, and in each of its phases.
+    // Available share of the machine in this recording, and in each of its phases.
     let run = (UNSTEADY.pace * random.normal()).exp();
     let (mut phase, mut free, mut arrival) = (1.0, [0.0_f64; 2], 0.0);
     let mut taken: [Vec<(f64, f64)>; 2] = Default::default();
@@ -215,7 +215,7 @@ fn queue(seed: u64, service: f64) -> Observed {
         let worker = usize::from(free[1] < free[0]);
         let begin = free[worker].max(arrival) + 3.0 + 3.0 * random.share();
         let work = 900.0 * service * run * phase * (0.03 * random.normal()).exp();
-        // Of each job a part is done under a lock that the other may have.
+        // A part of each job is done under a lock that the other worker may hold.
         let lock = begin + 0.5 * work;
         let held =
             taken[1 - worker].iter().rev().take(4).find(|(from, to)| *from <= lock && lock < *to);
@@ -265,11 +265,11 @@ fn a_queue_that_ran_full_in_one_recording_alone_is_no_other_program() {
             pairs += 1;
         }
     }
-    // The median wait of some is hundreds of times that of others.
+    // The median wait of some recordings is hundreds of times that of others.
     full.sort_unstable();
     assert!(full[47] > 100 * full[0], "{full:?}");
     assert!(20 * wrong <= pairs, "{wrong} of {pairs}: {tally:?}");
-    // And a program that needs longer for each job is one, by what it does itself.
+    // A program that needs longer for each job is recognised by its own work.
     let slower = (0..20).filter(|seed| {
         let side = |from: u64, service| -> Vec<Observed> {
             (0..3).map(|run| queue(1000 + 10 * seed + from + run, service)).collect()

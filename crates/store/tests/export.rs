@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables as files: all formats say the same, and others can read them.
+//! Tables as files: all formats have the same contents, and other programs can read them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +30,7 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A line of CSV as its fields.
+/// Fields of a line of CSV.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut field, mut inside) = (Vec::new(), String::new(), false);
     let mut characters = line.chars().peekable();
@@ -106,7 +106,7 @@ fn arrow_files_and_streams_are_read_by_pyarrow() {
     let Some(session) = session("traces/generated/lttng-ust-20k") else { return };
     let Some(python) = pyarrow() else { return };
     let directory = tempfile::tempdir().unwrap();
-    // Every row as a line of JSON, and what the columns are.
+    // Every row as a line of JSON, and the schema.
     let script = "import sys, json, pyarrow as pa, pyarrow.ipc as ipc\n\
         f = pa.memory_map(sys.argv[1])\n\
         r = ipc.open_file(f) if sys.argv[2] == 'file' else ipc.open_stream(f)\n\
@@ -148,7 +148,7 @@ fn arrow_files_and_streams_are_read_by_pyarrow() {
 
 #[test]
 fn words_of_an_arrow_file_are_those_of_all_its_batches() {
-    // Two recordings: names change from one batch to another.
+    // Two recordings: words change from one batch to another.
     let place =
         |path: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
     let paths = [place("traces/generated/lttng-ust-20k"), place("barrelfish/atrace.trc")];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Facts read by columns are those of a walk over the events: the same, in the same order,
-//! of every trace here, with meanings given to classes that have none.
+//! Facts read by columns equal those of a walk over the events, in the same order, for every trace here;
+//! classes without meanings are given some.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use lateralis_units::Nanos;
 #[derive(Default)]
 struct Seen {
     facts: Vec<(At, Fact)>,
-    /// By processor, when it appeared.
+    /// By CPU, the time of its first event.
     appeared: BTreeMap<u32, Nanos>,
 }
 
@@ -47,7 +47,7 @@ fn by_rows(recording: &Recording, trace: &Trace) -> (Seen, Facts, Counts, Vec<Da
     (seen, facts, counts, damage)
 }
 
-/// `None` where it does not work with runs.
+/// `None` if it does not work with runs.
 fn by_columns(
     recording: &Recording,
     trace: &Trace,
@@ -84,8 +84,7 @@ fn by_columns(
     }
 }
 
-/// Edges that come in runs are out of their turn among those of other threads and streams, but
-/// nowhere else.
+/// Edges in runs are out of order relative to other threads and streams, but not otherwise.
 fn compare_runs(path: &Path, trace: &Trace, recording: &Recording, edges: Edges) -> Option<u64> {
     let (rows, row_facts, row_counts, _) = by_rows(recording, trace);
     let (runs, run_facts, run_counts, _, in_order) = by_columns(recording, trace, edges)?;

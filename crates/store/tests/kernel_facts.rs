@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Facts of a real trace of a kernel, counted once more by the names of its events.
+//! Facts of a real kernel trace, compared with counts by event name.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,9 +27,9 @@ fn a_kernel_trace_says_as_much_as_its_events() {
         let name = event.class.name.as_str();
         let kind = match name {
             "sched_switch" => "switch",
-            // `sched_wakeup` is the other end of what `sched_waking` begins.
+            // `sched_wakeup` is the other end of a wakeup that `sched_waking` begins.
             "sched_waking" | "sched_wakeup_new" => "wake",
-            // These are never left.
+            // These have no exit.
             "syscall_entry_exit" | "syscall_entry_exit_group" | "syscall_entry_rt_sigreturn" => "",
             _ if name.starts_with("syscall_entry_") => "call",
             _ if name.starts_with("syscall_exit_") => "return",
@@ -48,7 +48,7 @@ fn a_kernel_trace_says_as_much_as_its_events() {
             *found.entry(kind).or_default() += u64::from(!kind.is_empty());
         });
         let number = |field: &str| event.payload()?.get(field)?.as_u64();
-        // Each stream is a processor here: its last switch says who runs.
+        // Each stream is a CPU here: its last switch determines the running thread.
         let running = switched.get(&stream).copied();
         wrong_threads += u64::from(at.writer.map(|writer| u64::from(writer.tid)) != running);
         if name == "sched_switch" {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Recordings, their facts and tables.
 //!
-//! One program of all files here: making one of each took longer than running them.
+//! One program for all files here: separate ones took longer to build than to run.
 
 mod alike;
 mod compared;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of a recording in which very many threads wait and very many spans are open, with switches that
-//! contradict each other: the time it takes must not grow with their square.
+//! The end of a recording in which very many threads wait and very many spans are open, with
+//! contradictory switches: the time for it must not grow quadratically.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use lateralis_units::{CpuId, Nanos};
 
 const THREADS: u32 = 1_000_000;
 const SPANS: u32 = 100_000;
-/// Far more than it takes, and far less than the square of a million would.
+/// Far more than it takes, and far less than quadratic time for a million would.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
 const CLASSES: [(&str, &[&str], &[&str]); 5] = [
@@ -57,7 +57,7 @@ fn builder() -> Builder {
     builder
 }
 
-/// Each thread is woken and comes to both CPUs, and leaves none of them; one has all the spans.
+/// Each thread is woken and comes to both CPUs, and leaves neither of them; one has all the spans.
 fn many() -> MemoryTrace {
     let mut builder = builder();
     let mut time = 0;
@@ -73,7 +73,7 @@ fn many() -> MemoryTrace {
     }
     for tid in 1..=THREADS {
         event(0, WAKEUP, None, &[tid.into()]);
-        // Of every hundredth thread the switches contradict each other.
+        // The switches of every hundredth thread contradict each other.
         if tid % 100 == 0 {
             event(0, SWITCH, None, &[0, tid.into(), 0]);
             event(1, SWITCH, None, &[tid.into(), tid.into(), 1]);
@@ -124,7 +124,7 @@ fn the_end_of_a_million_threads_and_open_spans_takes_no_square_of_them() {
     }
     deriver.finish(facts.kinds(), Some(last), &mut counts);
     assert_eq!(counts.unfinished, u64::from(2 * SPANS));
-    // Each waits from its wake-up on, and those that come to a CPU are in another state from then.
+    // Each waits from its wakeup on; those that come to a CPU change their state there.
     assert!(counts.states >= u64::from(THREADS), "{} states", counts.states);
     assert!(counts.cpus >= u64::from(THREADS / 50), "{} stretches of CPUs", counts.cpus);
     let observed = Observed::of(&chosen);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Several recordings on one time line: how their clocks relate, and what that does to times
-//! that cross from one to another.
+//! Several recordings on one timeline: relations of their clocks, and their effect on times between
+//! recordings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use lateralis_units::Ticks;
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// What differs between the traces of a test.
+/// Differences between the traces of a test.
 struct Clock {
     name: &'static str,
     uuid: Option<&'static str>,
@@ -110,13 +110,14 @@ struct Pair {
     paths: [PathBuf; 2],
 }
 
-/// Two traces: what the first sends at ticks 1000, 2000, … the second receives 150 ticks later.
+/// Two traces: the messages that the first sends at ticks 1000, 2000, … are received by the second 150
+/// ticks later.
 fn pair(second: &Clock) -> Pair {
     let directory = tempfile::tempdir().unwrap();
     let paths = ["first", "second"].map(|name| directory.path().join(name));
     let sends: Vec<_> = (1..50).map(|n: u32| (0, u64::from(n) * 1000, n)).collect();
     let receives: Vec<_> = (1..50).map(|n: u32| (1, u64::from(n) * 1000 + 150, n)).collect();
-    // One span from the first to the second, and one inside of the first.
+    // One span from the first to the second, and one inside the first.
     let more = [(2, 60_000, 1), (2, 61_000, 2), (3, 61_010, 2)];
     write(&paths[0], &HERE, &[&sends[..], &more].concat());
     write(&paths[1], second, &[&receives[..], &[(3, 60_080, 1)]].concat());
@@ -136,7 +137,7 @@ impl Pair {
 
 #[test]
 fn one_counter_is_converted_alike_and_leaves_no_error() {
-    // The other recorder measured another frequency and another offset.
+    // The other recorder measured a different frequency and offset.
     let pair = pair(&Clock { hz: 2_000_000_777, offset: 4_000_007, precision: 90, ..HERE });
     for session in [pair.as_one(), pair.as_two()] {
         let told = rows(&session, "recordings");
@@ -174,7 +175,7 @@ fn one_counter_is_converted_alike_and_leaves_no_error() {
 
 #[test]
 fn a_latency_within_the_error_of_two_clocks_says_nothing() {
-    // Another counter of the same machine, 50 ns late; each is known to within 50 ns.
+    // Another counter of the same machine, 50 ns late; each has a precision of 50 ns.
     let epoch = |precision, host| Clock { name: "other", offset: 107, precision, host, ..HERE };
     for (precision, host, error, quality) in [
         (100, "here", Value::from(100), "exact"),
@@ -203,7 +204,7 @@ fn a_latency_within_the_error_of_two_clocks_says_nothing() {
             let expected = if crosses { (90, &error) } else { (5, &Value::from(0)) };
             let told = (span["duration"].as_i64().unwrap(), &span["clock_error"]);
             assert_eq!(told, expected, "{span}");
-            // 90 ns from one clock to another that may be 100 ns off.
+            // 90 ns between two clocks that may be 100 ns apart.
             assert_eq!(span["quality"], if crosses { "unknown" } else { "exact" }, "{span}");
             assert_eq!(span["recording"], pair.paths[0].display().to_string());
         }
@@ -271,7 +272,7 @@ fn kinds_of_two_recordings_have_their_own_names() {
     assert_eq!(names, ["work", "work", "rest"]);
 }
 
-/// Says from when to when the recorder of a trace was at work, in ticks.
+/// Writes the report with the interval of a recorder, in ticks.
 fn report(directory: &Path, start: u64, end: u64) {
     let text = format!(
         "{{\"complete\": true, \"clock\": {{\"start\": {{\"ticks\": {start}}}, \
@@ -280,7 +281,7 @@ fn report(directory: &Path, start: u64, end: u64) {
     fs::write(directory.join("report.json"), text).unwrap();
 }
 
-/// How many rows of a table there are of each status.
+/// Number of rows of a table by status.
 fn by_status(session: &Session, table: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for row in rows(session, table) {
@@ -296,7 +297,7 @@ fn counts(of: &[(&str, usize)]) -> BTreeMap<String, usize> {
 
 #[test]
 fn what_arrives_before_it_left_by_two_clocks_is_a_message() {
-    // The second clock is 200 ns slow: all arrives 125 ns before it left.
+    // The second clock is 200 ns slow: messages arrive 125 ns before they were sent.
     let slow = |precision| Clock { name: "other", offset: -393, precision, ..HERE };
     for (precision, complete) in [(300, 49), (100, 0), (0, 0)] {
         let pair = pair(&slow(precision));
@@ -336,7 +337,7 @@ fn what_one_recording_leaves_open_does_not_end_in_the_next() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    // As whoever follows each key through each stretch of time that recordings cover.
+    // Compared with following each key through each interval covered by recordings.
     #[test]
     fn messages_and_spans_of_small_recordings_are_those_that_a_search_finds(
         raw in prop::collection::vec(
@@ -347,14 +348,14 @@ proptest! {
         let mut all: Vec<(u64, usize, u32)> = Vec::new();
         let mut lengths: Vec<(u64, u64)> = Vec::new();
         for (number, (begin, events, longer)) in raw.iter().enumerate() {
-            // No two have one time: 2 ticks a nanosecond.
+            // All times are different: 2 ticks per nanosecond.
             let mut at = begin * 20 + 2 * number as u64;
             let mut own = Vec::new();
             for &(class, id, later) in events {
                 at += later * 20;
                 own.push((class, at, id));
             }
-            // Nothing need be recorded as long as the recorder is at work.
+            // There need not be events while the recorder is at work.
             lengths.push((own[0].1, at + longer * 20));
             all.extend(own.iter().map(|&(class, at, id)| (at, class, id)));
             paths.push(directory.path().join(number.to_string()));

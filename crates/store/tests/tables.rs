@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables hold what the events hold: counts and sums of every column against a walk over
-//! the rows, on real traces of several formats, damaged ones, and several at once.
+//! Contents of tables: counts and sums of every column compared with a walk over the rows, for real
+//! traces of several formats, damaged ones, and several at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ fn data(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// What is summed: rows, and of every field its values.
+/// Sums: number of rows, and of the values of every field.
 #[derive(Debug, Default, PartialEq, Eq, Clone)]
 struct Sums {
     rows: u64,
@@ -32,12 +32,11 @@ struct Sums {
     cpus: i128,
     tids: i128,
     pids: i128,
-    /// By name of the field: how many there are, and the sum of their values, lengths or
-    /// bits.
+    /// By field name: number of values, and the sum of values, lengths or bits.
     fields: BTreeMap<String, (u64, i128)>,
 }
 
-/// A number for a value, if a column has it; `None` for what is JSON there.
+/// A number for a value, if a column has it; `None` for values that are JSON there.
 fn number(value: Value<'_>) -> Option<Option<i128>> {
     Some(match value {
         Value::Bool(value) => Some(i128::from(value)),
@@ -72,7 +71,7 @@ const COMMON: [&str; 10] = [
     "packet",
 ];
 
-/// The sums by a walk over the rows.
+/// Sums by a walk over the rows.
 fn by_rows(recording: &Recording, sums: &mut BTreeMap<String, Sums>) {
     let source = &recording.source;
     let mut facts = Facts::new(source.trace(), &recording.streams);
@@ -91,7 +90,7 @@ fn by_rows(recording: &Recording, sums: &mut BTreeMap<String, Sums>) {
         }
         add_fields(&event, of);
     }
-    // Processes of threads may be told after their first events.
+    // Processes of threads may be reported after their first events.
     for (name, pid, tid) in told {
         let known = facts.threads().pid(tid);
         let pid = if pid == i128::from(tid) { i128::from(known) } else { pid };
@@ -178,7 +177,7 @@ fn total(batches: &[RecordBatch], name: &str) -> (u64, i128) {
     sum
 }
 
-/// The same of the table of a class.
+/// Sums of the table of a class.
 fn by_table(session: &Session, table: &Table, expected: &Sums) -> Sums {
     let batches = read(session, table, &Scan::default());
     let cpus = total(&batches, "cpu");
@@ -203,8 +202,8 @@ fn compare(session: &Session) -> u64 {
     compare_but(session, true)
 }
 
-/// The same; threads only where time does not run backwards, as in damaged traces: tables
-/// find the thread of a processor by time, the walk by the order of the events.
+/// Like `compare`; threads only if time does not go back, as in damaged traces: tables find the thread of
+/// a CPU by time, the walk by the order of the events.
 fn compare_but(session: &Session, healthy: bool) -> u64 {
     let mut expected: BTreeMap<String, Sums> = BTreeMap::new();
     for recording in session.recordings() {
@@ -214,7 +213,7 @@ fn compare_but(session: &Session, healthy: bool) -> u64 {
     for (name, expected) in &expected {
         let table = session.table(name).unwrap_or_else(|| panic!("no table {name}"));
         let mut expected = expected.clone();
-        // What is JSON in the table is compared by its number alone.
+        // Values that are JSON in the table are only counted.
         expected.fields.retain(|field, _| is_compared(session, name, field));
         let mut seen = by_table(session, table, &expected);
         if !healthy {
@@ -245,14 +244,14 @@ fn compare_but(session: &Session, healthy: bool) -> u64 {
             assert!(value.is_object());
         }
     }
-    // Damaged packets may lie about their time.
+    // Damaged packets may have wrong times.
     if healthy {
         halves(session, events, &all);
     }
     all.rows
 }
 
-/// Whether all classes of a name hold a field in the same way, which is no JSON.
+/// Whether all classes of a name have a field in the same type, other than JSON.
 fn is_compared(session: &Session, class: &str, field: &str) -> bool {
     let field = field.strip_prefix("payload.").unwrap_or(field);
     let mut kinds = Vec::new();
@@ -271,7 +270,7 @@ fn is_compared(session: &Session, class: &str, field: &str) -> bool {
     kinds.iter().all(|kind| *kind == kinds[0]) && kinds.iter().all(|(_, plain)| *plain)
 }
 
-/// Both halves of the time are everything, and reading one does not read all packets.
+/// Both halves of the time range make up everything, and reading one does not read all packets.
 fn halves(session: &Session, events: &Table, all: &Sums) {
     if all.rows == 0 {
         return;
@@ -334,7 +333,7 @@ fn session(paths: &[PathBuf]) -> Session {
     Session::new(paths.iter().map(|path| Recording::open(path).unwrap()).collect())
 }
 
-/// Compares single traces; the least number of events that each must have.
+/// Compares single traces; with the minimum number of events of each.
 fn compare_each(traces: &[(&str, u64)]) {
     for (path, least) in traces {
         let Some(path) = data(path) else { continue };
@@ -385,7 +384,7 @@ fn tables_of_several_recordings_hold_what_all_of_them_hold() {
     let words = names.as_dictionary::<Int32Type>();
     assert_eq!(words.values().len(), 3, "the same path twice is two recordings");
     assert!(events > 40_000);
-    // The same as one recording of three traces.
+    // Three traces opened as one recording give the same result.
     let joined = Recording::open_all(&twice, &Default::default()).unwrap();
     assert_eq!(compare(&Session::new(vec![joined])), events);
 }
@@ -454,7 +453,7 @@ fn packets_losses_and_streams_are_those_of_the_trace() {
     let batches = read(&session, session.table("packets").unwrap(), &Scan::default());
     let bytes: u64 = recording.streams.iter().map(|stream| stream.bytes).sum();
     assert_eq!(total(&batches, "bytes").1, i128::from(bytes));
-    // Sums over threads and processors are all events.
+    // Sums over threads and CPUs equal the number of events.
     let events = rows("events") as i128;
     for table in ["threads", "cpus", "applications"] {
         let batches = read(&session, session.table(table).unwrap(), &Scan::default());
@@ -478,7 +477,7 @@ fn a_wrong_name_gets_the_nearest_ones() {
     }
 }
 
-/// Spans of the tables against the facts, paired the slow way.
+/// Spans of the tables compared with facts paired by a simple algorithm.
 #[test]
 fn derived_tables_keep_every_begin_and_every_end() {
     use lateralis_store::facts::Fact;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `docs/reference/tables.md` says of every table what its schema says.
+//! `docs/reference/tables.md` describes every table as its schema does.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording that grows while it is read: together the rounds show every event once, each
-//! stream in its order, however the files were cut when they were looked at, and although the
-//! clock is known otherwise in each round.
+//! A recording that grows while it is read: all rounds together deliver every event once, each stream in
+//! order, wherever the files ended in a round, and although the clock differs in each round.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +15,7 @@ use proptest::prelude::*;
 const HZ: u64 = 2_000_000_000;
 const OFFSET_S: i64 = 1_700_000_000;
 
-/// Metadata of a clock that is measured anew: faster by so many Hz, later by so many ticks.
+/// Metadata of a clock that was measured again: faster by a number of Hz, later by a number of ticks.
 fn metadata(faster: u64, later: u64) -> String {
     let hz = HZ + faster;
     format!(
@@ -57,7 +56,7 @@ fn stream(id: u64, packets: &[Vec<(u64, u32)>]) -> Vec<u8> {
 
 type Seen = (u64, u32, u64);
 
-/// A round: what was seen by stream, and in which order all.
+/// A round: delivered events by stream, and the order of all.
 fn round(
     tail: &mut Tail,
     until: Option<u64>,
@@ -78,7 +77,7 @@ fn round(
     (progress, order)
 }
 
-/// Streams as packets of events, by what lies between their times; times may be equal.
+/// Streams as packets of events, by the differences of their times; times may be equal.
 fn streams() -> impl Strategy<Value = Vec<Vec<Vec<u64>>>> {
     let packet = prop::collection::vec(0u64..40, 1..6);
     prop::collection::vec(prop::collection::vec(packet, 0..8), 1..4)
@@ -122,7 +121,7 @@ fn write(directory: &Path, faster: u64, later: u64, files: &[&[u8]]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    // Files are cut at any byte, moments are any, also such that were not written up to.
+    // Files end at any byte; times are arbitrary, including those that are not completely written.
     #[test]
     fn every_event_is_shown_once(
         gaps in streams(),
@@ -153,11 +152,11 @@ proptest! {
             let until = (!is_last).then_some(until);
             let clock = clock(faster, later);
             let (progress, order) = round(&mut tail, until, &clock, &mut seen);
-            // Two ticks of a nanosecond are one time: such events come by stream.
+            // Two ticks of one nanosecond are the same time: such events are ordered by stream.
             let times = order.iter().map(|ticks| clock.nanos(Ticks(*ticks)));
             prop_assert!(times.is_sorted(), "{:?}", order);
             prop_assert_eq!(progress.damage, vec![]);
-            // A moment of nanoseconds is a few ticks.
+            // A time in nanoseconds covers a few ticks.
             let until = until.map(|until| clock.ticks(clock.nanos(Ticks(until))).0);
             prop_assert!(until.is_none_or(|until| order.iter().all(|ticks| *ticks <= until)));
             late += progress.late;
@@ -169,7 +168,7 @@ proptest! {
         prop_assert_eq!(late, expected_late);
     }
 
-    // Where a moment is one up to which all is written, rounds are in the order of time.
+    // If everything up to the time of a round is written, rounds are in time order.
     #[test]
     fn rounds_of_a_recorder_are_one_order_of_time(
         gaps in streams(),
@@ -185,7 +184,7 @@ proptest! {
         for moment in moments {
             let until = moment.map(|(until, ..)| until);
             let (_, more, faster) = moment.unwrap_or((0, 9, 0));
-            // Whole packets up to the first that ends at the moment, and some more.
+            // Whole packets up to the first that ends at the time, and some more.
             let files: Vec<Vec<u8>> = (0..)
                 .zip(&streams)
                 .map(|(id, packets)| {
@@ -313,8 +312,7 @@ fn a_round_reads_what_no_round_has_shown_however_long_the_recording_is() {
         // In the middle of the last packet but one.
         let until = (written < PACKETS).then(|| event(written - 2, EVENTS / 2).0);
         let (progress, _) = round(&mut tail, until, &clock, &mut seen);
-        // The beginning of a packet that was shown is read again: how long the others are is
-        // known only so.
+        // The delivered start of a packet is read again: it is needed to find the lengths of the others.
         let again = if waiting > 0 { EVENTS / 2 + 1 } else { 0 };
         assert_eq!(progress.read, NEW * EVENTS + waiting + again, "of {written} packets");
         waiting = NEW * EVENTS + waiting - progress.events;

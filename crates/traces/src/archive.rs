@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Archives: what is in a tar or zip file, put into a directory of its own.
+//! Unpacks tar and zip archives into a temporary directory.
 //!
 //! ```text
 //! .tar, .tar.gz, .tar.zst, .tar.xz, .zip ─ unpack ─► temporary directory ─ open ─► traces
 //! ```
 //!
-//! Only plain files and directories come out, and only below that directory: links,
-//! devices, and names that lead elsewhere are left out, with a remark. All that is
-//! written or read on the way counts against one limit. A damaged archive gives what
-//! is whole, the beginning of the file that is cut, and says which bytes it lost.
+//! Only regular files and directories are unpacked, and only below that directory: links, devices, and
+//! names that lead elsewhere are left out, with a remark. Everything written or read on the way counts
+//! against one limit. A damaged archive gives its intact files, including the beginning of a truncated
+//! one, and reports the lost bytes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,32 +22,32 @@ use lateralis_files::TemporaryFolder;
 
 use crate::packed::{End, Packing, copy};
 
-/// Bytes of a block of tar, which headers and contents begin with [POSIX, pax].
+/// Bytes of a tar block, at which headers and contents are aligned [POSIX, pax].
 const BLOCK_BYTES: usize = 512;
-/// First bytes of a file in a zip archive, of one without files, and of the
-/// entry of a file in its directory [APPNOTE 4.3].
+/// First bytes of a file in a zip archive, of an archive without files, and of the entry of a file in its
+/// directory [APPNOTE 4.3].
 const ZIP_FILE: &[u8] = b"PK\x03\x04";
 const ZIP_EMPTY: &[u8] = b"PK\x05\x06";
-/// Files and directories that may be made.
+/// Largest number of files and directories.
 const NAMES_MAX: usize = 200_000;
-/// Levels of directories.
+/// Largest number of directory levels.
 const DEPTH_MAX: usize = 32;
-/// Kinds of remarks.
+/// Largest number of distinct remarks.
 const REMARKS_MAX: usize = 50;
-/// Damaged places that are listed.
+/// Largest number of damaged places that are listed.
 const DAMAGE_MAX: usize = 1000;
 
-/// A kind of archive.
+/// Type of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Tar, perhaps compressed as a whole.
+    /// Tar, optionally compressed as a whole.
     Tar(Option<Packing>),
     /// Zip.
     Zip,
 }
 
 impl Kind {
-    /// The kind of a file, by its content.
+    /// Type of a file, by its content.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(ZIP_FILE) || bytes.starts_with(ZIP_EMPTY) {
             return Some(Self::Zip);
@@ -60,7 +60,7 @@ impl Kind {
         is_tar.then_some(Self::Tar(packing))
     }
 
-    /// Its name for people.
+    /// Human-readable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tar(None) => "tar",
@@ -72,8 +72,7 @@ impl Kind {
     }
 }
 
-/// Whether a block is the header of a file in a tar archive: it has a name, and its
-/// checksum holds.
+/// Whether a block is the header of a file in a tar archive: it has a name, and its checksum is correct.
 fn is_header(block: &[u8]) -> bool {
     let Some(stored) = block.get(148..156).filter(|_| block.len() >= BLOCK_BYTES) else {
         return false;
@@ -81,32 +80,31 @@ fn is_header(block: &[u8]) -> bool {
     let stored: String = stored.iter().map(|&byte| char::from(byte)).collect();
     let stored = stored.trim_matches([' ', '\0']);
     let sum = |bytes: &[u8]| bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>();
-    // The checksum itself counts as blanks.
+    // The checksum field itself counts as blanks.
     let actual = sum(&block[..148]) + 8 * u32::from(b' ') + sum(&block[156..BLOCK_BYTES]);
     block[0] != 0 && u32::from_str_radix(stored, 8) == Ok(actual)
 }
 
-/// What came out of an archive.
+/// Contents of an archive.
 #[derive(Debug)]
 pub struct Contents {
-    /// Where it lies; removed when this value is dropped.
+    /// Path of the unpacked files; removed when this value is dropped.
     pub directory: TemporaryFolder,
-    /// Files that came out.
+    /// Number of unpacked files.
     pub files: usize,
     /// Bytes of the archive that could not be read.
     pub damage: Vec<(u64, u64)>,
-    /// What was left out.
+    /// Remarks about entries that were left out.
     pub remarks: BTreeMap<String, u64>,
     names: usize,
     left_bytes: u64,
     is_full: bool,
 }
 
-/// Unpacks an archive into a directory that only this user may read; what comes out
-/// takes at most `limit_bytes`.
+/// Unpacks an archive into a directory that only this user may read, up to `limit_bytes`.
 ///
 /// # Errors
-/// If the directory cannot be made or is full.
+/// If the directory cannot be created or the file system is full.
 pub fn unpack(bytes: &[u8], kind: Kind, limit_bytes: u64) -> io::Result<Contents> {
     let mut contents = Contents {
         directory: TemporaryFolder::new("lateralis-unpacked-")?,
@@ -121,7 +119,7 @@ pub fn unpack(bytes: &[u8], kind: Kind, limit_bytes: u64) -> io::Result<Contents
         Kind::Zip => contents.zip(bytes)?,
         Kind::Tar(None) => contents.plain_tar(bytes)?,
         Kind::Tar(Some(packing)) => {
-            // What is skipped has to be decompressed as well.
+            // Skipped bytes have to be decompressed as well.
             let mut from = packing.reader(bytes)?.take(limit_bytes.saturating_add(1));
             let (_, whole) = contents.tar(&mut from)?;
             if from.limit() == 0 {
@@ -134,13 +132,12 @@ pub fn unpack(bytes: &[u8], kind: Kind, limit_bytes: u64) -> io::Result<Contents
     Ok(contents)
 }
 
-/// Of several files of a name the last is the one, as other tools unpack them.
+/// Of several files with one name the last one is kept, as by other tools.
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// The parts of a name below the directory it is unpacked to; `None` if it leads
-/// elsewhere.
+/// The components of a name below the target directory; `None` if it leads elsewhere.
 fn parts(name: &[u8]) -> Option<PathBuf> {
     let parts = name.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".");
     let mut path = PathBuf::new();
@@ -154,7 +151,7 @@ fn parts(name: &[u8]) -> Option<PathBuf> {
     (!path.as_os_str().is_empty()).then_some(path)
 }
 
-/// A name as a remark shows it.
+/// A name as shown in a remark.
 fn shown(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     let short: String = text.chars().take(80).collect();
@@ -183,7 +180,7 @@ impl Contents {
         }
     }
 
-    /// The place of a file; `None` if it may have none.
+    /// Path of a file; `None` if it is not allowed.
     fn place(&mut self, name: &[u8]) -> Option<PathBuf> {
         let Some(path) = parts(name) else {
             self.remark(format!("left out, since its name leads elsewhere: {}", shown(name)));
@@ -197,11 +194,11 @@ impl Contents {
         Some(self.directory.path().join(path))
     }
 
-    /// Takes a file; false if it ends before the archive says.
+    /// Unpacks a file; false if it ends before its declared size.
     fn file(&mut self, name: &[u8], from: &mut dyn Read, size: Option<u64>) -> io::Result<bool> {
         let Some(path) = self.place(name) else { return Ok(true) };
         let parent = path.parent().unwrap_or(&path);
-        // Where a file stands in the way, the name is another file's directory.
+        // If there is a file with the name of its directory, the path is not available.
         let Ok(mut file) = lateralis_files::create_folder(parent).and_then(|()| create(&path))
         else {
             self.remark(format!("left out, since its name is taken: {}", shown(name)));
@@ -218,8 +215,7 @@ impl Contents {
         Ok(!is_cut)
     }
 
-    /// Takes all files of a tar archive. Returns how many bytes were understood, and
-    /// whether that was all.
+    /// Unpacks all files of a tar archive. Returns how many bytes were valid, and whether that was all.
     fn tar(&mut self, from: &mut dyn Read) -> io::Result<(u64, bool)> {
         let mut archive = tar::Archive::new(from);
         let mut understood = 0;
@@ -256,12 +252,12 @@ impl Contents {
         if parts(name).is_some()
             && let Some(path) = self.place(name)
         {
-            // That it is a file already is said of the files below it.
+            // If it is a file already, the files below it report that.
             let _ = lateralis_files::create_folder(&path);
         }
     }
 
-    /// As [`Contents::tar`], with what follows a damaged place.
+    /// Like [`Contents::tar`], continuing after damaged places.
     fn plain_tar(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut at = 0;
         loop {
@@ -313,7 +309,7 @@ impl Contents {
         Ok(())
     }
 
-    /// The files of an archive whose end, and so its directory, is lost.
+    /// Unpacks an archive whose end, and so its directory, is missing.
     fn zip_without_directory(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut at = 0;
         let mut lost = None;
@@ -340,7 +336,7 @@ impl Contents {
                 continue;
             }
             lost.get_or_insert(at as u64);
-            // A directory that is cut off ends where the bytes do.
+            // A truncated directory ends with the bytes.
             let mut after = bytes.get(at + 1..).unwrap_or_default().windows(ZIP_FILE.len());
             match after.position(|window| window == ZIP_FILE) {
                 Some(next) => at += 1 + next,
@@ -355,8 +351,7 @@ impl Contents {
     }
 }
 
-/// The directory where the traces begin: archives often have one directory that
-/// holds all else.
+/// The directory that contains the traces: archives often have a single top-level directory.
 pub fn root(directory: &Path) -> PathBuf {
     let mut root = directory.to_owned();
     for _ in 0..DEPTH_MAX {

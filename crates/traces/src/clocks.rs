@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the clocks of several traces relate, and how far their times may be apart.
+//! Relations of the clocks of several traces, and the errors of their times.
 //!
-//! * The same counter of one boot of a machine, by namespace, name and identity: [`Relation::Same`]. Where
-//!   one conversion to nanoseconds serves both, their times are not apart at all.
-//! * Somebody has put the times of one on the time line of the other, by what both machines saw of
-//!   each other: [`Relation::Exchange`], [`Relation::Messages`]. See [`PutOn`].
-//! * Both count from 1970, on one machine: [`Relation::Epoch`]. They may be apart by what
-//!   both state as their precision.
-//! * Both count from 1970, on two machines: the same, and nobody knows how far apart, for
-//!   how well the machines agree is in no trace.
-//! * Both count from one origin that is not 1970: [`Relation::Origin`], and as far apart.
+//! * The same counter of one boot of a machine, by namespace, name and identity: [`Relation::Same`]. If
+//!   both use the same conversion to nanoseconds, the error is 0.
+//! * The times of one were put on the timeline of the other, using mutual observations of both machines:
+//!   [`Relation::Exchange`], [`Relation::Messages`]. See [`PutOn`].
+//! * Both count from 1970, on one machine: [`Relation::Epoch`]. The error is the sum of their stated
+//!   precisions.
+//! * Both count from 1970, on two machines: the same relation, with an unbounded error, because no trace
+//!   contains how well the machines agree.
+//! * Both count from one origin that is not 1970: [`Relation::Origin`], with the same errors.
 //! * Others: [`Relation::Unrelated`].
 //!
-//! A trace converts ticks as its own recorder measured the clock. Two recorders measure
-//! the same counter a little differently, so of traces with one clock all take the
-//! conversion of the first: what came first in ticks comes first on the time line.
+//! A trace converts ticks as its own recorder measured the clock. Two recorders measure the same counter
+//! slightly differently, so all traces with one clock use the conversion of the first: the order of ticks
+//! is then the order on the timeline.
 
 use std::collections::BTreeMap;
 
 use lateralis_model::{Clock, Interval, Source};
 use lateralis_units::{Nanos, Ticks};
 
-/// How two clocks relate.
+/// Relation of two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
-    /// They are one counter.
+    /// They are the same counter.
     Same,
     /// Clocks were read across a connection.
     Exchange,
-    /// Messages went from one to the other, and back.
+    /// Messages were exchanged in both directions.
     Messages,
     /// Both count from 1970-01-01T00:00:00Z.
     Epoch,
-    /// Both count from another origin, by its identity.
+    /// Both count from another origin, identified by its UUID or the like.
     Origin,
     /// Their times cannot be compared.
     Unrelated,
@@ -53,10 +53,10 @@ impl Relation {
     }
 }
 
-/// By what recordings of several machines are related, where more is known than the date.
+/// Way in which recordings of several machines are aligned more precisely than by date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Relate {
-    /// By the exchanges of clocks that were recorded with them.
+    /// By clock exchanges that were recorded with them.
     #[default]
     Exchange,
     /// By the messages between them.
@@ -65,21 +65,20 @@ pub enum Relate {
     Date,
 }
 
-/// How the times of two traces relate.
+/// Relation of the times of two traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tie {
-    /// By what.
+    /// The relation.
     pub relation: Relation,
-    /// Two times, one of each, may be wrong against each other by so many nanoseconds;
-    /// `None`: by any.
+    /// Largest error in nanoseconds between two times, one of each; `None`: unbounded.
     pub error_ns: Option<u64>,
 }
 
 impl Tie {
-    /// Of a clock to itself.
+    /// A clock and itself.
     pub const SELF: Self = Self { relation: Relation::Same, error_ns: Some(0) };
 
-    /// The looser of both.
+    /// The less precise of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -89,40 +88,40 @@ impl Tie {
     }
 }
 
-/// Whose time line the times of a clock have been put on.
+/// Target timeline of a clock whose times were converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutOn {
     /// [`TimeBase::line`] of that clock.
     pub line: String,
-    /// By what.
+    /// The relation used.
     pub by: Relation,
-    /// Its times may be off those of that clock by so much.
+    /// Largest error of its times relative to that clock.
     pub error_ns: u64,
 }
 
-/// The clock of a trace, where all its streams that have one have the same.
+/// The clock of a trace, if all its streams that have one share it.
 #[derive(Debug, Clone)]
 pub struct TimeBase {
     /// The clock.
     pub clock: Clock,
-    /// The clock's own identity, else the place of the trace.
+    /// The clock's own identity, otherwise the place of the trace.
     own_line: String,
     placed: Option<PutOn>,
     /// Its index in the trace.
     index: usize,
-    /// The machine, where the trace tells.
+    /// The machine, if the trace contains it.
     host: Option<String>,
-    /// What the trace covers.
+    /// Time range of the trace.
     interval: Interval,
 }
 
 impl TimeBase {
-    /// That of a trace; `None` if it has no clock, or streams with several.
+    /// Clock of a trace; `None` if it has none, or streams with several.
     #[must_use]
     pub fn of(source: &dyn Source, place: &str) -> Option<Self> {
         let trace = source.trace();
         let mut used = trace.stream_classes.iter().filter_map(|class| class.clock);
-        // A recording to which nothing has been written yet has a clock all the same.
+        // A recording without any data has a clock nevertheless.
         let index = used.next().unwrap_or(0);
         if used.any(|other| other != index) {
             return None;
@@ -133,9 +132,9 @@ impl TimeBase {
         Some(Self { index, host, interval: source.interval(), ..Self::of_clock(clock, place) })
     }
 
-    /// Those of a trace whose streams have several, by their index in the trace; none of any other.
+    /// Clocks of a trace whose streams have several, by their index in the trace; none for other traces.
     ///
-    /// Clocks without an identity are not among them: one file may state one clock in several units.
+    /// Clocks without an identity are not included: one file may declare one clock in several units.
     #[must_use]
     pub fn of_several(source: &dyn Source, place: &str) -> BTreeMap<usize, Self> {
         let trace = source.trace();
@@ -153,47 +152,47 @@ impl TimeBase {
         if bases.len() > 1 { bases } else { BTreeMap::new() }
     }
 
-    /// A clock of which there is no trace.
+    /// A clock without a trace.
     #[must_use]
     pub fn of_clock(clock: Clock, place: &str) -> Self {
         let own_line = match (&clock.uuid, &clock.uid, &clock.namespace) {
             (Some(uuid), _, None) => format!("{uuid} {}", clock.name),
             (None, None, _) => place.to_owned(),
-            // Quoted, so that no two of them read alike.
+            // Quoted, so that different ones cannot look alike.
             (uuid, uid, namespace) => format!("{namespace:?} {uuid:?} {uid:?} {}", clock.name),
         };
         let interval = Interval::default();
         Self { clock, own_line, placed: None, index: 0, host: None, interval }
     }
 
-    /// The time line of its times: its own, or that on which they were put.
+    /// Timeline of its times: its own, or the one to which they were converted.
     #[must_use]
     pub fn line(&self) -> &str {
         self.placed.as_ref().map_or(&self.own_line, |placed| &placed.line)
     }
 
-    /// Where its times were put, if they were.
+    /// Target timeline, if its times were converted.
     #[must_use]
     pub fn placed(&self) -> Option<&PutOn> {
         self.placed.as_ref()
     }
 
-    /// What the trace covers.
+    /// Time range of the trace.
     #[must_use]
     pub fn interval(&self) -> Interval {
         self.interval
     }
 
-    /// Whether both read one counter. A frequency that is another by more than a
-    /// thousandth contradicts that, whatever the identities say.
+    /// Whether both read one counter. A frequency that differs by more than a thousandth contradicts
+    /// that, whatever the identities are.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let (a, b) = (&self.clock, &other.clock);
         a.is_same_clock(b) && a.frequency().abs_diff(b.frequency()) <= a.frequency() / 1000
     }
 
-    /// Whether both are of one machine: they read one counter, or what they say of their machine is no other.
-    /// One machine does not run two boots at once, whatever it is called.
+    /// Whether both belong to one machine: they read one counter, or the descriptions of their machines
+    /// do not differ. One machine does not run two boots at once, whatever its name.
     #[must_use]
     pub fn is_of_machine(&self, other: &Self) -> bool {
         if self.is_same(other) {
@@ -215,7 +214,7 @@ impl TimeBase {
         both.is_some_and(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
     }
 
-    /// How times of both relate.
+    /// Relation of the times of both.
     #[must_use]
     pub fn tie(&self, other: &Self) -> Tie {
         if self.is_same(other) {
@@ -241,8 +240,8 @@ impl TimeBase {
         Tie { relation, error_ns }
     }
 
-    /// How far two conversions of one counter are apart at most while any of both traces
-    /// lasts: the difference is a straight line, so at one of the ends.
+    /// Largest difference of two conversions of one counter during both traces: the difference is linear,
+    /// so it is largest at one of the ends.
     fn conversions_apart(&self, other: &Self) -> Option<u64> {
         let (a, b) = (&self.clock, &other.clock);
         if a.converts_like(b) {
@@ -254,18 +253,19 @@ impl TimeBase {
         };
         let ends = ends(self)?.into_iter().chain(ends(other)?);
         let apart = |ticks: Ticks| a.nanos(ticks).0.abs_diff(b.nanos(ticks).0);
-        // One more: both are rounded down.
+        // Plus one, as both are rounded down.
         ends.map(apart).max().map(|most| most.saturating_add(1))
     }
 }
 
-/// Has a trace convert its ticks by a clock that puts its times on another time line. Whether it could.
+/// Makes a trace convert its ticks by a clock that puts its times on another timeline. Returns whether
+/// that was possible.
 pub fn put(source: &mut dyn Source, own: &TimeBase, clock: &Clock) -> bool {
     source.set_clock(own.index, clock)
 }
 
 impl TimeBase {
-    /// The same after [`put`].
+    /// The clock after [`put`].
     #[must_use]
     pub(crate) fn placed_at(mut self, own_line: String, placed: PutOn) -> Self {
         (self.own_line, self.placed) = (own_line, Some(placed));
@@ -277,8 +277,8 @@ impl TimeBase {
     }
 }
 
-/// Has a trace convert its ticks as another of the same clock does. Its own clock then
-/// states as precision what it did, and what the conversions differ by. Whether it could.
+/// Makes a trace convert its ticks like another one with the same clock. The difference of the
+/// conversions is added to the stated precision of its clock. Returns whether that was possible.
 pub fn take(source: &mut dyn Source, own: &TimeBase, from: &TimeBase) -> bool {
     if own.clock.converts_like(&from.clock) {
         return false;
@@ -358,7 +358,7 @@ mod tests {
     }
 
     proptest! {
-        // What is said of two conversions of one counter holds at every tick of the traces.
+        // The bound for two conversions of one counter holds at every tick of the traces.
         #[test]
         fn no_tick_is_further_apart_than_is_said(
             hz in 1_000_000u64..4_000_000_000,
@@ -383,7 +383,7 @@ mod tests {
             let length = lengths.0.max(lengths.1);
             let ticks = Ticks(begin + (length as f64 * at) as u64);
             let apart = a.nanos(ticks).0.abs_diff(b.nanos(ticks).0);
-            // A time names its tick only to what a nanosecond has of them.
+            // A time identifies its tick only to a nanosecond.
             prop_assert!(apart <= tie.error_ns.unwrap() + 1, "{} {:?}", apart, tie);
             let taken = b.converted_like(&a);
             prop_assert_eq!(base(taken, "here", 0, 1).tie(&first), Tie::SELF);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From a trace to a file of another format. What is written appears under its
-//! name only when it is whole.
+//! Converts a trace to a file of another format. The output gets its final name only when it is complete.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -13,10 +12,10 @@ use lateralis_interchange::{chrome, csv, fxt, jsonl, parquet, perfetto};
 use lateralis_model::{Damage, Dropped, Source};
 use lateralis_seedformats::barrelfish::{self, Definitions};
 
-/// Bytes gathered before they are written.
+/// Size of the output buffer.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// A format that can be written.
+/// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// CTF 1.8, a directory.
@@ -31,18 +30,17 @@ pub enum Target {
     Perfetto,
     /// Fuchsia's trace format.
     Fxt,
-    /// One file with a table of all events, or a directory that has one more for
-    /// each kind of event.
+    /// One file with a table of all events, or a directory that also has one for each event class.
     Parquet,
     /// Comma-separated values.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     JsonLines,
     /// Barrelfish's text dump.
     Barrelfish,
 }
 
-/// Every target, its word on the command line, its usual endings.
+/// Every target, with its name on the command line and its usual endings.
 pub const TARGETS: &[(Target, &str, &[&str])] = &[
     (Target::Ctf, "ctf", &["ctf"]),
     (Target::Ctf2, "ctf2", &["ctf2"]),
@@ -57,14 +55,13 @@ pub const TARGETS: &[(Target, &str, &[&str])] = &[
 ];
 
 impl Target {
-    /// The target with this word.
+    /// The target with this name.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         TARGETS.iter().find(|(_, known, _)| *known == word).map(|(target, ..)| *target)
     }
 
-    /// The target that a path's ending asks for; a path without an ending asks
-    /// for a CTF directory.
+    /// The target for the ending of a path; for a path without an ending, a CTF directory.
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Self> {
         let Some(ending) = path.extension() else {
@@ -76,36 +73,36 @@ impl Target {
     }
 }
 
-/// How to write.
+/// Options of the output.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Name and content of a JSON file with the numbers of Barrelfish's events.
     pub definitions: Option<(String, Vec<u8>)>,
-    /// Write a head line and a text column, where the format is a table.
+    /// Whether to write a header line and a text column in table formats.
     pub header_and_text: bool,
-    /// Replace what is there.
+    /// Whether to replace an existing output.
     pub replace: bool,
 }
 
-/// Why nothing was written.
+/// Reason why nothing was written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// Something is there already.
+    /// The output exists.
     Exists {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
-    /// It is a device or a pipe, and the format is a directory.
+    /// The output is a device or a pipe, but the format is a directory.
     NoDirectory {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
-    /// It cannot be written.
+    /// Writing failed.
     Io {
-        /// What.
+        /// Path of the output.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
@@ -134,18 +131,18 @@ impl std::error::Error for ConvertError {
     }
 }
 
-/// What came of a conversion.
+/// Result of a conversion.
 #[derive(Debug, Clone, Default)]
 pub struct Converted {
-    /// What the format could not keep.
+    /// Information that the format could not represent.
     pub dropped: Dropped,
-    /// What could not be read, and therefore is not in the copy.
+    /// Damage of the source, which is missing in the copy.
     pub damage: Vec<Damage>,
 }
 
-/// Writes a trace as a file, or a directory, at `output`.
+/// Writes a trace to a file, or a directory, at `output`.
 ///
-/// A device or a pipe at `output` is never replaced: a file's bytes go into it.
+/// A device or a pipe at `output` is never replaced: the bytes of a file are written to it.
 ///
 /// # Errors
 /// If `output` exists or cannot be written; nothing is left there then.
@@ -158,13 +155,13 @@ pub fn convert(
     let io = |source| ConvertError::Io { path: output.to_owned(), source };
     let is_single = output.extension().is_some();
     if fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        // The reader of a pipe is open, /dev/null must stay what it is.
+        // The reader of a pipe has it open, and /dev/null must stay a device.
         if matches!(target, Target::Ctf | Target::Ctf2) {
             return Err(ConvertError::NoDirectory { path: output.to_owned() });
         }
         return write_special(source, target, output, options).map_err(io);
     }
-    // What a link leads to is replaced, not the link: it may be /dev/stdout.
+    // The target of a link is replaced, not the link: it may be /dev/stdout.
     let behind = output.is_symlink().then(|| output.canonicalize().ok()).flatten();
     let output = behind.as_deref().unwrap_or(output);
     if output.symlink_metadata().is_ok() && !options.replace {
@@ -172,7 +169,7 @@ pub fn convert(
     }
     let is_folder =
         matches!(target, Target::Ctf | Target::Ctf2) || (target == Target::Parquet && !is_single);
-    // Under its name only when it is whole; before that nobody can guess where it is.
+    // The final name is used only when the output is complete; the temporary one cannot be guessed.
     let written = if is_folder {
         NewFolder::beside(output).and_then(|folder| {
             let converted = write_folder(source, target, folder.path())?;
@@ -188,7 +185,7 @@ pub fn convert(
             let dropped = write_file(source, target, &mut out, options)?;
             let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             if options.replace {
-                // A folder that is in the way is not replaced by a rename.
+                // A rename does not replace an existing folder.
                 if output.symlink_metadata().is_ok_and(|about| about.is_dir()) {
                     remove(output)?;
                 }
@@ -202,11 +199,11 @@ pub fn convert(
     written.map_err(io)
 }
 
-/// Writes a trace as bytes of a file into `out`, which is flushed then.
+/// Writes a trace as bytes of a file into `out`, and flushes it.
 ///
 /// # Errors
-/// If the format is a directory, or `out` cannot be written: some of it may have been
-/// by then. `name` is what the error calls it.
+/// If the format is a directory, or writing to `out` fails, possibly after a part was written. `name` is
+/// the name of the output in errors.
 pub fn convert_into(
     source: &dyn Source,
     target: Target,
@@ -232,14 +229,14 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What could not be read. Most writers do not say, so it is found once more.
+/// Damage of a source. Most writers do not return it, so it is searched again.
 fn damage_of(source: &dyn Source) -> Vec<Damage> {
     let mut damage = source.damage().to_vec();
     damage.extend(source.visit(&mut |_| {}));
     damage
 }
 
-/// Into something that is there: a device, a pipe.
+/// Writes to an existing device or pipe.
 fn write_special(
     source: &dyn Source,
     target: Target,
@@ -248,7 +245,7 @@ fn write_special(
 ) -> io::Result<Converted> {
     let file = OpenOptions::new().write(true).open(path)?;
     if file.metadata()?.is_file() {
-        // It was something else a moment ago.
+        // The file type has changed in the meantime.
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
@@ -281,7 +278,7 @@ fn write_folder(source: &dyn Source, target: Target, path: &Path) -> io::Result<
     }
 }
 
-/// Writes the bytes of a format that is one file.
+/// Writes the bytes of a single-file format.
 fn write_file(
     source: &dyn Source,
     target: Target,

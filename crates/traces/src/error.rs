@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why nothing could be opened, as a user reads it.
+//! User-visible errors of opening traces.
 
 use std::fmt;
 use std::io;
@@ -7,76 +7,76 @@ use std::path::{Path, PathBuf};
 
 use crate::formats::supported;
 
-/// Why nothing could be opened.
+/// Reason why nothing could be opened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no trace.
     NoTrace {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Files of a directory that were looked at.
+        /// Number of examined files of a directory.
         files: usize,
-        /// Archives among them, which are not opened unless they are named.
+        /// Number of archives among them, which are opened only if they are named.
         archives: usize,
     },
     /// A part of a CTF trace without the metadata that describes it.
     NoMetadata {
-        /// The part.
+        /// Path of the part.
         path: PathBuf,
     },
-    /// An archive cannot be unpacked.
+    /// Unpacking an archive failed.
     Unpacking {
-        /// Which.
+        /// Path of the archive.
         path: PathBuf,
         /// The directory for temporary files.
         directory: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// An archive has files, but no trace.
     Archive {
-        /// Which.
+        /// Path of the archive.
         path: PathBuf,
-        /// Its kind.
+        /// Its type.
         kind: &'static str,
-        /// What was found in it instead.
+        /// Description of its contents.
         cause: String,
     },
     /// It is a device, a pipe or a socket: reading it may never end.
     Special {
-        /// Which.
+        /// Its path.
         path: PathBuf,
     },
-    /// The file is of no known format.
+    /// The file has no known format.
     Unknown {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// How it begins; what is inside, where it is compressed.
+        /// Its first bytes; decompressed if it is compressed.
         first: Vec<u8>,
-        /// The name of the compression that was undone.
+        /// Name of the compression.
         packing: Option<&'static str>,
     },
-    /// A file is of a known format, but cannot be read.
+    /// A file has a known format, but cannot be read.
     Format {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// Name of the format.
         format: &'static str,
-        /// Why.
+        /// Cause.
         cause: String,
     },
     /// A file cannot be read at all.
     Io {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Whether there is something at the path, and it is no trace.
+    /// Whether the path exists, but is not a trace.
     #[must_use]
     pub fn is_no_trace(&self) -> bool {
         matches!(self, Self::NoTrace { .. } | Self::Unknown { .. } | Self::Special { .. })
@@ -155,14 +155,14 @@ impl std::error::Error for Error {
     }
 }
 
-/// Why a file cannot be read, without its name where the cause gives it once more:
-/// readers say `no perf.data: NAME: it ends in its header`.
+/// Cause why a file cannot be read, without its name if the cause repeats it: readers report `no
+/// perf.data: NAME: it ends in its header`.
 fn once_named(path: &Path, cause: &str) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     cause.replacen(&format!(": {name}: "), ": ", 1)
 }
 
-/// How other kinds of files begin, what they are, and what to do with them.
+/// First bytes of other kinds of files, their names, and advice.
 const OTHER_KINDS: &[(&[u8], &str)] = &[
     (b"PK\x03\x04", "zip"),
     (b"\xfd7zXZ", "xz"),
@@ -178,8 +178,8 @@ const OTHER_KINDS: &[(&[u8], &str)] = &[
     (b"PAR1", "a Parquet table, which lat only writes"),
 ];
 
-/// The first bytes as text if they are some, else as hexadecimal digits; and
-/// what they are, where that helps.
+/// The first bytes as text if they are text, otherwise in hexadecimal; and the kind of file, if that
+/// helps.
 fn beginning(first: &[u8]) -> String {
     if first.is_empty() {
         return "nothing: it is empty".into();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compares a recording of Lateralis with what its recorder said about it: `report.json`, and the
+//! Compares a recording of Lateralis with the information left by its recorder: `report.json`, and the
 //! index of its packets.
 //!
 //! ```text
 //! report.json ─ packets, bytes, events of each file ─┐
-//! index/FILE.idx ─ each packet ──────────────────────┼─► what is missing: damage, losses, faults
+//! index/FILE.idx ─ each packet ──────────────────────┼─► missing data: damage, losses, faults
 //! stream files ─ packets found ──────────────────────┘
 //! ```
 //!
-//! Neither is trusted: both can add damage and losses, and take no event away. A recording in
-//! progress, or whose recorder was killed, has no final report; its index names packets that were
-//! written before. A trace without either is compared with nothing.
+//! Neither is trusted: both can add damage and losses, but remove no event. A recording in progress, or
+//! whose recorder was killed, has no final report; its index lists packets that were written before. A
+//! trace without either is not compared.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,22 +24,22 @@ use lateralis_units::{Nanos, Ticks};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Version of `report.json` that is understood.
+/// Supported version of `report.json`.
 const REPORT_VERSION: u64 = 1;
 
-/// Most losses made of one report: intervals times streams.
+/// Largest number of losses from one report: intervals times streams.
 const LOSSES_MAX: usize = 100_000;
 
-/// Most items of a list of a report that are looked at.
+/// Largest number of items of a list in a report that are examined.
 const ITEMS_MAX: usize = 200_000;
 
-/// Most programs that were not recorded that are named.
+/// Largest number of unrecorded programs that are named.
 const NOT_RECORDED_MAX: usize = 1000;
 
-/// Most sentences made of one list of a report.
+/// Largest number of remarks from one list of a report.
 const SENTENCES_MAX: usize = 100;
 
-/// The part of a report that is compared. All of it is optional: older versions have less.
+/// The part of a report that is compared. Everything is optional: older versions have less.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Report {
@@ -64,7 +64,7 @@ pub struct Report {
     removed_chunks: u64,
 }
 
-/// The list of windows that a folder holds, the part of `kept.json` that is compared.
+/// The list of windows in a folder, the part of `kept.json` that is compared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Kept {
@@ -117,7 +117,7 @@ struct Unrecorded {
     reason: Option<String>,
 }
 
-/// When an event started and stopped the events of an area.
+/// Times at which an event started and stopped the events of an area.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Switched {
@@ -126,7 +126,7 @@ struct Switched {
     stopped_ns: Option<i64>,
 }
 
-/// A program of which nothing was recorded.
+/// A program that was not recorded at all.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct NotRecorded {
@@ -136,7 +136,7 @@ struct NotRecorded {
     count: u64,
 }
 
-/// Reads the first [`ITEMS_MAX`] items of a list: few bytes of text become many of memory.
+/// Reads the first [`ITEMS_MAX`] items of a list: a few bytes of text take many bytes of memory.
 fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     struct Items<T>(PhantomData<T>);
 
@@ -163,7 +163,7 @@ fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Ve
 }
 
 impl Report {
-    /// Reads a report; the error is a sentence.
+    /// Parses a report; the error is a sentence.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|cause| {
             format!("report.json is damaged ({cause}): what it says about losses is not known")
@@ -172,7 +172,7 @@ impl Report {
 }
 
 impl Kept {
-    /// Reads a list; the error is a sentence.
+    /// Parses a list; the error is a sentence.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|cause| {
             format!("kept.json is damaged ({cause}): whether windows are missing is not known")
@@ -180,18 +180,18 @@ impl Kept {
     }
 }
 
-/// What the index of one stream file names.
+/// Contents of the index of one stream file.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Indexed {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Of these, packets that end beyond the end of the file.
+    /// Number of packets that end beyond the end of the file.
     beyond: u64,
     /// End of the last packet in the file.
     end_bytes: u64,
     /// The latest end of a packet beyond the end of the file.
     last: Option<Ticks>,
-    /// Packets of which it says something else than their headers.
+    /// Number of entries that contradict the headers of their packets.
     contradicts: u64,
 }
 
@@ -208,7 +208,7 @@ struct Header {
 #[derive(Debug)]
 pub struct FileFacts {
     stream: Option<StreamIndex>,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     length: u64,
     packets: Vec<Header>,
 }
@@ -253,7 +253,7 @@ impl FileFacts {
 }
 
 impl Indexed {
-    /// Adds an entry; `file` is the stream file that it is about, if that is there.
+    /// Adds an entry; `file` is its stream file, if that exists.
     pub fn add(&mut self, bytes: &[u8; ENTRY_BYTES], file: Option<&FileFacts>) {
         let entry = Entry::from_bytes(bytes);
         self.packets += 1;
@@ -279,40 +279,40 @@ impl Indexed {
 /// The index of a stream file, as far as it could be read.
 #[derive(Debug)]
 pub enum IndexFacts {
-    /// There is none.
+    /// It does not exist.
     Absent,
-    /// It is no index, or too long to be compared.
+    /// It is not an index, or too long to be compared.
     Unreadable(String),
-    /// What it names.
+    /// Its contents.
     Read(Indexed),
 }
 
-/// A stream file that one of both names.
+/// A stream file that the report or the index names.
 #[derive(Debug)]
 pub struct Expected<'a> {
-    /// Its name below the directory of the trace.
+    /// Its path relative to the directory of the trace.
     pub name: &'a str,
     /// The file.
     pub file: Option<&'a FileFacts>,
-    /// Its bytes after report and index were read: it may have grown since it was opened.
+    /// Its size after report and index were read: it may have grown since it was opened.
     pub length_now: u64,
     /// Its index.
     pub index: IndexFacts,
 }
 
-/// What a report and indexes say about a trace, or a part of it.
+/// Comparison of a report and indexes with a trace, or a part of it.
 pub struct Comparison<'a> {
     reader: &'a Reader,
     report: Option<&'a Report>,
     findings: Findings,
-    /// Streams of the part of the trace that the report is about.
+    /// Streams of the part of the trace that the report covers.
     streams: Vec<StreamIndex>,
-    /// Its directory below that of the trace.
+    /// Its directory relative to that of the trace.
     prefix: PathBuf,
 }
 
 impl<'a> Comparison<'a> {
-    /// A comparison with the report of a trace, if there is one and it is of this trace.
+    /// A comparison with the report of a trace, if there is one and it belongs to this trace.
     pub fn new(reader: &'a Reader, report: Option<&'a Report>) -> Self {
         let mut findings = Findings::default();
         let uuid = reader.trace().uuid.map(|uuid| uuid.to_string());
@@ -339,7 +339,7 @@ impl<'a> Comparison<'a> {
 
     /// Compares the files of the trace, and those that only the index names.
     ///
-    /// Cost: linear in streams; of a file that was cut, a pass over its events.
+    /// Cost: linear in streams; for a truncated file, a pass over its events.
     pub fn files(&mut self, expected: &[Expected<'_>], prefix: &Path) {
         prefix.clone_into(&mut self.prefix);
         let streams = expected.iter().filter_map(|one| one.file?.stream);
@@ -371,7 +371,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn file(&mut self, one: &Expected<'_>, reported: Option<&ReportedStream>) {
-        // Of a stream in several files only the sums are known; the index tells the rest.
+        // For a stream in several files only the sums are known; the index has the rest.
         let alone = reported.filter(|stream| stream.files.len() == 1);
         let length = one.file.map_or(0, |file| file.length).max(one.length_now);
         let found = one.file.map_or(0, |file| file.packets.len() as u64);
@@ -406,13 +406,13 @@ impl<'a> Comparison<'a> {
         self.index(one, &indexed, found);
     }
 
-    /// The name that the reader knows a file by.
+    /// Name of a file in the reader.
     fn full_name(&self, name: &str) -> String {
         self.prefix.join(name).to_string_lossy().into_owned()
     }
 
     fn index(&mut self, one: &Expected<'_>, indexed: &Indexed, found: u64) {
-        // While it is recorded an index is behind, or half written; without a report nobody knows
+        // During recording an index lags, or its last entry is incomplete; without a report it is unknown
         // whether there should be one.
         if !self.report.is_some_and(|report| report.complete) {
             return;
@@ -437,7 +437,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Events in a file; `None` where damage in it hides some.
+    /// Number of events in a file; `None` if damage hides some.
     fn events_in(&self, one: &Expected<'_>) -> Option<u64> {
         let Some(file) = one.file else { return Some(0) };
         let name = self.full_name(one.name);
@@ -484,12 +484,12 @@ impl<'a> Comparison<'a> {
         });
     }
 
-    /// Turns what the report says was not recorded into losses and sentences. `stream_of` finds the
-    /// stream of a file.
+    /// Converts the report's unrecorded data into losses and remarks. `stream_of` returns the stream of a
+    /// file.
     pub fn losses(&mut self, stream_of: &dyn Fn(&str) -> Option<StreamIndex>) {
         let Some(report) = self.report else { return };
         let span = self.reader.interval();
-        // Where the recorder still had room for it, packets contain what was not written.
+        // If the recorder still had room for it, packets contain the number of unwritten events.
         let mut in_packets: BTreeMap<StreamIndex, u64> = BTreeMap::new();
         for loss in self.reader.losses().iter().filter(|it| it.cause == LossCause::NotWritten) {
             let sum = in_packets.entry(loss.stream).or_insert(0);
@@ -548,7 +548,7 @@ impl<'a> Comparison<'a> {
         self.sentences(report, not_written);
     }
 
-    /// Adds what was not recorded before `--start-on` and after `--stop-on`.
+    /// Adds the events before `--start-on` and after `--stop-on`.
     fn switched(&mut self, report: &Report, stream_of: &dyn Fn(&str) -> Option<StreamIndex>) {
         let never = report.switched.iter().filter(|one| one.started_ns.is_none()).count();
         if never > 0 {
@@ -619,8 +619,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// A stream file with packets that have no meaning, under `unreadable/`: how long it is, if it is
-    /// there.
+    /// A stream file with packets without a meaning, under `unreadable/`: its length, if it exists.
     pub fn unreadable(&mut self, length_of: &dyn Fn(&str) -> Option<u64>) {
         let streams = self.report.iter().flat_map(|report| &report.streams);
         for stream in streams.filter(|stream| stream.files.len() == 1) {
@@ -638,18 +637,18 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Adds a sentence on why the trace is incomplete.
+    /// Adds a reason why the trace is incomplete.
     pub fn fault(&mut self, sentence: String) {
         self.findings.faults.push(sentence);
     }
 
-    /// Everything that was found.
+    /// All findings.
     pub fn finish(self) -> Findings {
         self.findings
     }
 }
 
-/// A recording that a folder should hold, and does not.
+/// A recording that a folder should contain, but does not.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MissingRecording {
     /// Its folder.
@@ -660,8 +659,8 @@ pub struct MissingRecording {
     pub events: Option<u64>,
 }
 
-/// Compares a folder of recordings with its own report and list: what is missing of it, of at most
-/// [`SENTENCES_MAX`] recordings. `is_there` looks for one.
+/// Compares a folder of recordings with its own report and list: what is missing, with at most
+/// [`SENTENCES_MAX`] recordings. `is_there` checks whether one exists.
 pub fn folder(
     report: Option<&Report>,
     kept: Option<&Kept>,
@@ -695,7 +694,7 @@ pub fn folder(
     (findings, missing)
 }
 
-/// Adds a sentence for each reason for which programs were not recorded, with some of their names.
+/// Adds a remark for each reason for which programs were not recorded, with some of their names.
 fn add_not_recorded(faults: &mut Vec<String>, report: &Report) {
     const NAMES: usize = 10;
     let mut of_detail: BTreeMap<&str, Vec<&NotRecorded>> = BTreeMap::new();
@@ -760,7 +759,7 @@ mod tests {
         let expected =
             MissingRecording { name: "spike-0002".to_owned(), bytes: 9, events: Some(7) };
         assert_eq!(missing, [expected]);
-        // A report may name as many as it likes.
+        // A report may contain any number.
         let report = Report { made_chunks: u64::MAX, removed_chunks: 0, ..report };
         assert_eq!(folder(Some(&report), None, &|_| false).1.len(), SENTENCES_MAX);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The formats of single files, in the order in which they are tried.
+//! Formats of single files, in the order in which they are tried.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use lateralis_seedformats::{barrelfish, composite};
 
 use crate::open::OpenOptions;
 
-/// The content of a file, mapped or in memory.
+/// Contents of a file, mapped or in memory.
 pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// A format that one file holds a whole trace of.
+/// A format in which one file is a whole trace.
 pub struct Format {
-    /// Its name for people.
+    /// Human-readable name.
     pub name: &'static str,
-    /// Its word on the command line.
+    /// Its name on the command line.
     pub word: &'static str,
-    /// Whether a file that begins so, and has so many bytes, is of this format;
-    /// false for formats that have no mark.
+    /// Whether a file with these first bytes and this length has the format; false for formats without a
+    /// mark.
     pub sniff: fn(&[u8], u64) -> bool,
-    /// Reads a file.
+    /// Reader of a file.
     pub read: Read,
 }
 
-/// From the name and the content of a file to a trace, or why there is none.
+/// Reads a trace from the name and the contents of a file; the error is the reason.
 pub type Read = fn(&str, &Bytes, &OpenOptions) -> Result<Box<dyn Source>, String>;
 
-/// A format whose reader needs nothing but the bytes and a limit of memory.
+/// A format whose reader needs only the bytes and a memory limit.
 macro_rules! plain {
     ($name:literal, $word:literal, $reader:path) => {{
         use $reader as reader;
@@ -44,8 +44,8 @@ macro_rules! plain {
     }};
 }
 
-/// Formats with a magic number come ahead of those that are text, narrow marks ahead
-/// of wide ones, and those that must be asked for last.
+/// Formats with a magic number come before text formats, specific marks before general ones, and those
+/// that must be requested come last.
 pub const FORMATS: &[Format] = &[
     plain!("pcapng, pcap", "pcap", lateralis_pcapng),
     Format {
@@ -137,7 +137,7 @@ fn barrelfish_options(options: &OpenOptions) -> Result<barrelfish::Options, Stri
     Ok(barrelfish::Options { definitions, frequency_hz: options.frequency_hz })
 }
 
-/// Words of the architectures of seL4.
+/// Names of the architectures of seL4.
 const ABIS: [(&str, Abi); 6] = [
     ("aarch32", Abi::Aarch32),
     ("aarch64", Abi::Aarch64),
@@ -162,7 +162,7 @@ pub fn supported() -> impl Iterator<Item = &'static str> {
     ["CTF 1.8", "CTF 2"].into_iter().chain(FORMATS.iter().map(|format| format.name))
 }
 
-/// Words of the formats that can be asked for.
+/// Names of the formats that can be requested.
 pub fn words() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|format| format.word)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the tracer of a processor put out, out of the files that hold it among other things.
+//! Extracts the output of a processor's tracer from the files that contain it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,72 +14,74 @@ use crate::joined::Joined;
 use crate::open::{OpenOptions, map, open};
 use crate::packed::Packing;
 
-/// The sixteen bytes of a PSB packet [SDM volume 3, Packet Stream Boundary]: where Intel PT is, one is.
+/// The sixteen bytes of a PSB packet [SDM volume 3, Packet Stream Boundary], which every Intel PT stream
+/// contains.
 const PSB: [u8; 16] = [2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82];
 
-/// Packets of Intel PT of a thread or a processor.
+/// Intel PT packets of a thread or a CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Buffer {
-    /// The processor, where it was one that was traced.
+    /// The CPU, for a buffer of a CPU.
     pub cpu: Option<u32>,
-    /// The thread, where it was one.
+    /// The thread, for a buffer of a thread.
     pub tid: Option<u32>,
-    /// Bytes that follow each other. Between two of these some are missing.
+    /// Contiguous bytes. Packets are missing between two runs.
     pub runs: Vec<Vec<u8>>,
-    /// The first byte of each run, of all that the tracer put out into this buffer; none where all is one.
+    /// Offset of each run in the whole output into this buffer; empty if there is a single run.
     pub offsets: Vec<u64>,
 }
 
-/// What is known of the clocks of the processor.
+/// Known clocks of the processor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clocks {
-    /// An MTC packet comes each time the lower so many bits of the crystal clock are 0.
+    /// An MTC packet is generated whenever this number of low bits of the crystal clock are 0.
     pub mtc_frequency: Option<u8>,
-    /// Ticks of the time stamp counter in one of the crystal clock: numerator and denominator.
+    /// Ticks of the time stamp counter per tick of the crystal clock: numerator and denominator.
     pub tsc_per_crystal: Option<(u32, u32)>,
-    /// Ticks of the time stamp counter in one of the bus clock.
+    /// Ticks of the time stamp counter per tick of the bus clock.
     pub tsc_per_bus: Option<u8>,
-    /// Ticks of the time stamp counter to nanoseconds of the recording's clock: zero, shift, multiplier
-    /// [include/uapi/linux/perf_event.h, time_zero].
+    /// Conversion of the time stamp counter to nanoseconds of the recording's clock: zero, shift,
+    /// multiplier [include/uapi/linux/perf_event.h, time_zero].
     pub nanos: Option<(u64, u16, u32)>,
 }
 
-/// What a file has of them.
+/// Hardware trace data in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hardware {
-    /// By thread and processor.
+    /// By thread and CPU.
     pub buffers: Vec<Buffer>,
-    /// Another tracer, by its number [tools/perf/util/auxtrace.h, enum auxtrace_type]: nothing of it is read.
+    /// Another tracer, by its number [tools/perf/util/auxtrace.h, enum auxtrace_type]: its output is not
+    /// read.
     pub unknown: Option<u32>,
-    /// Bytes of packets that were recorded and are not there: the file ends before.
+    /// Number of recorded bytes of packets that are missing because the file ends early.
     pub missing_bytes: u64,
     /// Clocks of the processors.
     pub clocks: Clocks,
-    /// Code that is recorded with the packets: bytes by their addresses.
+    /// Code that is recorded with the packets: bytes by address.
     pub code: Vec<(u64, Vec<u8>)>,
-    /// Whether no events are beside the packets.
+    /// Whether the packets have no accompanying events.
     pub is_raw: bool,
-    /// Address filters of the tracer; none: everything was traced.
+    /// Address filters of the tracer; empty: everything was traced.
     pub filters: Vec<AddressFilter>,
 }
 
-/// How a file of GRIFFIN begins [Ge, Cui, Jaeger: GRIFFIN, ASPLOS 2017; the files of its authors].
+/// First bytes of a file of GRIFFIN [Ge, Cui, Jaeger: GRIFFIN, ASPLOS 2017; the files of its authors].
 const GRIFFIN: [u8; 4] = 0x51c0_ffee_u32.to_le_bytes();
-/// Bytes that say what a compressed file is.
+/// Number of bytes that identify a compressed file.
 const FIRST_BYTES: u64 = 16;
-/// The event that has a piece of packets.
+/// Name of the event with a piece of packets.
 const PIECE: &str = "auxtrace";
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: usize = 4096;
 
-/// Reads them from a `perf.data`, a copy of one in CTF, a recording of GRIFFIN (plain or compressed), a
-/// folder of kAFL (the stream beside `NAME.addr` and `NAME.dump`), or a file that is nothing but packets of
-/// Intel PT; elsewhere there are none.
+/// Reads hardware traces from a `perf.data`, a copy of one in CTF, a recording of GRIFFIN (plain or
+/// compressed), a folder of kAFL (the stream beside `NAME.addr` and `NAME.dump`), or a file of Intel PT
+/// packets only; other files have none.
 ///
-/// Memory: all of them; of what is compressed at most `limit_bytes`.
+/// Memory: all of them; for compressed files at most `limit_bytes`.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// If a file cannot be read.
 pub fn read(path: &Path, limit_bytes: u64) -> Result<Hardware, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let kind = fs::metadata(path).map_err(io)?;
@@ -102,7 +104,7 @@ pub fn read(path: &Path, limit_bytes: u64) -> Result<Hardware, Error> {
     Ok(of_bytes(&bytes))
 }
 
-/// The same of the bytes of a file, which is not compressed.
+/// Like [`read`], from the bytes of an uncompressed file.
 #[must_use]
 pub fn of_bytes(bytes: &[u8]) -> Hardware {
     if perf::sniff(bytes) {
@@ -119,13 +121,13 @@ pub fn of_bytes(bytes: &[u8]) -> Hardware {
     all
 }
 
-/// What cannot be opened is an error where its events are read.
+/// Files that cannot be opened cause an error when their events are read.
 fn of_folder(path: &Path) -> Hardware {
     let opened = open(&[path.to_owned()], &OpenOptions::default());
     opened.map_or_else(|_| Hardware::default(), |trace| together(of_parts(&trace)))
 }
 
-/// What each of the traces has that were opened together, in their order.
+/// Hardware traces of each of the traces that were opened together, in order.
 ///
 /// Cost and memory: those of [`of_source`] for each.
 #[must_use]
@@ -133,7 +135,7 @@ pub fn of_parts(joined: &Joined) -> Vec<Hardware> {
     joined.parts().iter().map(|part| of_source(part.source.as_ref())).collect()
 }
 
-/// All buffers of several traces. Their clocks are those of the last.
+/// All buffers of several traces. The clocks are those of the last.
 fn together(parts: Vec<Hardware>) -> Hardware {
     let mut all = Hardware::default();
     for of in parts {
@@ -147,9 +149,9 @@ fn together(parts: Vec<Hardware>) -> Hardware {
     all
 }
 
-/// The same of a trace that holds a `perf.data` as events, as a copy in CTF does.
+/// Hardware traces of a trace that contains a `perf.data` as events, like a copy in CTF.
 ///
-/// Cost: a pass over its events, where it has any of a hardware tracer. Memory: all packets.
+/// Cost: a pass over its events, if it has any of a hardware tracer. Memory: all packets.
 #[must_use]
 pub fn of_source(source: &dyn Source) -> Hardware {
     let classes = source.trace().stream_classes.iter().flat_map(|of| &of.event_classes);
@@ -200,8 +202,8 @@ fn has_packets(bytes: &[u8]) -> bool {
     bytes.windows(PSB.len()).any(|window| window == PSB)
 }
 
-/// Records of a kind, a size and words: 0 are packets of a thread, 4 bytes of code at an address. What does
-/// not fit ends it.
+/// Records of a type, a size and words: type 0 contains packets of a thread, type 4 bytes of code at an
+/// address. An invalid record ends the file.
 fn griffin(bytes: &[u8]) -> Hardware {
     let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let half = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -238,7 +240,7 @@ fn griffin(bytes: &[u8]) -> Hardware {
     all
 }
 
-/// Pages by their addresses, of which the lower bits say how they were found, and a stream of packets.
+/// Pages by address, whose low bits contain how they were found, and a stream of packets.
 fn kafl(folder: &Path) -> std::io::Result<Hardware> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -287,7 +289,7 @@ fn of_perf(bytes: &[u8]) -> Hardware {
 }
 
 impl Hardware {
-    /// Takes who put the packets out. @return whether that is known.
+    /// Processes the description of the tracer. @return whether it is supported.
     fn know(&mut self, info: Option<AuxInfo>) -> bool {
         match info {
             Some(info) if info.kind != INTEL_PT => self.unknown = Some(info.kind),
@@ -302,7 +304,7 @@ impl Hardware {
     }
 }
 
-/// Puts pieces together that follow each other.
+/// Joins contiguous pieces.
 fn buffers(pieces: impl IntoIterator<Item = (AuxArea, impl AsRef<[u8]>)>) -> Vec<Buffer> {
     let mut all = Vec::new();
     let mut by_buffer: BTreeMap<(i32, i32, u32), Vec<_>> = BTreeMap::new();
@@ -316,7 +318,7 @@ fn buffers(pieces: impl IntoIterator<Item = (AuxArea, impl AsRef<[u8]>)>) -> Vec
         let mut end = None;
         for (area, piece) in areas {
             let piece = piece.as_ref();
-            // Of snapshots of a buffer, the later one may begin with what the earlier one has.
+            // With snapshots of a buffer, a later one may begin with the contents of the earlier one.
             let known = end.map_or(0, |end: u64| end.saturating_sub(area.offset_bytes));
             let new = usize::try_from(known).ok().and_then(|known| piece.get(known..));
             let Some(new) = new.filter(|new| !new.is_empty()) else { continue };
@@ -336,7 +338,7 @@ fn buffers(pieces: impl IntoIterator<Item = (AuxArea, impl AsRef<[u8]>)>) -> Vec
     all
 }
 
-/// Of the words of Intel PT [tools/perf/util/intel-pt.h].
+/// From the words of Intel PT [tools/perf/util/intel-pt.h].
 fn clocks(info: &AuxInfo) -> Clocks {
     const SHIFT: usize = 1;
     const MULTIPLIER: usize = 2;
@@ -376,7 +378,7 @@ mod tests {
         [&kind.to_le_bytes()[..], &[0, 0], &size, body].concat()
     }
 
-    /// A `perf.data` in the form of a pipe: a header, then records, each piece behind its own.
+    /// A `perf.data` in pipe format: a header, then records, each followed by its piece.
     fn pipe(kind: u32, areas: &[(u64, i32, &[u8])]) -> Vec<u8> {
         let mut bytes = [&b"PERFILE2"[..], &16u64.to_le_bytes()].concat();
         bytes.extend(record(70, &[kind.to_le_bytes(), [0; 4], [7, 0, 0, 0], [0; 4]].concat()));
@@ -424,7 +426,7 @@ mod tests {
         assert_eq!(found.code, [(0x1000, b"xyz".to_vec())]);
         let threads: Vec<_> = found.buffers.iter().map(|of| (of.tid, of.runs.concat())).collect();
         assert_eq!(threads, [(Some(7), b"abde".to_vec()), (Some(9), b"c".to_vec())]);
-        // Cut anywhere, what came before the cut is there.
+        // Truncated anywhere, everything before that is there.
         for cut in 0..all.len() {
             assert!(of_bytes(&all[..cut]).buffers.len() <= 2, "{cut}");
         }

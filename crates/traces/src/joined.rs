@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Several traces as one.
+//! Several traces combined into one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,39 +33,39 @@ pub struct Part {
     pub source: Box<dyn Source>,
     first_stream: u32,
     first_stream_class: u32,
-    /// The machine that it is from.
+    /// Its machine.
     host: Host,
-    /// How many [`Source::parts`] it has, once somebody asks.
+    /// Number of its [`Source::parts`], computed on demand.
     parts: OnceLock<usize>,
 }
 
-/// Traces on one time line. Streams, stream classes and clocks are numbered
-/// through all of them; the environment is that of all, one after the other.
+/// Traces on one timeline. Streams, stream classes and clocks are numbered through all of them; the
+/// environment is the concatenation of all.
 ///
-/// Events of the same time come in the order of the UUIDs of their traces, as
-/// babeltrace2 has them, else in that of the traces. A single trace is passed through.
+/// Events of equal time come in the order of the UUIDs of their traces, as in babeltrace2, otherwise in
+/// that of the traces. A single trace is passed through.
 pub struct Joined {
     parts: Vec<Part>,
     trace: Trace,
-    /// Whether a trace had to be told what its path says.
+    /// Whether a trace was annotated with information from its path.
     annotated: bool,
     losses: Vec<Loss>,
     damage: Vec<Damage>,
     names: Names,
     format: String,
-    /// Of each trace its clock.
+    /// Clock of each trace.
     bases: Vec<Option<TimeBase>>,
-    /// Packets that several of them held.
+    /// Packets that several of them contain.
     repeated: repeated::Found,
-    /// The `report.json` of a recording that came out of an archive.
+    /// The `report.json` of a recording from an archive.
     pub report: Option<Vec<u8>>,
-    /// Paths that were given beside others and hold no trace.
+    /// Paths given among others that contain no trace.
     pub not_traces: Vec<Error>,
 }
 
 impl Joined {
-    /// Joins traces; each comes with the place where it was found, which
-    /// distinguishes its files and streams where there are several.
+    /// Joins traces; each comes with the place where it was found, which distinguishes its files and
+    /// streams if there are several.
     #[must_use]
     pub fn new(sources: Vec<Placed>) -> Self {
         let several = sources.len() > 1;
@@ -89,7 +89,7 @@ impl Joined {
         let hosts = joined.hosts();
         for ((place, source), host) in sources.into_iter().zip(hosts) {
             let first_stream_class = joined.trace.stream_classes.len() as u32;
-            // A single trace lends its own classes: of very many there is no copy.
+            // A single trace lends its own classes, which may be too many to copy.
             if several || genode::is_genode(source.trace()) {
                 joined.take_classes(source.trace(), &source.streams(), host);
             }
@@ -114,9 +114,10 @@ impl Joined {
         joined
     }
 
-    /// The machine of each trace. One that says nothing of its machine is of that of the first.
+    /// Machine of each trace. A trace without information about its machine counts as the machine of the
+    /// first.
     ///
-    /// Cost: each trace against the first of each host.
+    /// Cost: each trace against the first of each machine.
     fn hosts(&self) -> Vec<Host> {
         let mut first: Vec<&TimeBase> = Vec::new();
         let mut hosts = Vec::with_capacity(self.bases.len());
@@ -133,12 +134,12 @@ impl Joined {
         hosts
     }
 
-    /// Traces that read one counter convert it as the first of them does.
+    /// Makes traces of one counter use the conversion of the first of them.
     fn align(&mut self, sources: &mut [Placed]) {
         for (place, source) in sources {
             let mut own = TimeBase::of(source.as_ref(), place);
             if let Some(base) = &own {
-                // Without an identity there is nothing to look for among many traces.
+                // Clocks without an identity need not be searched among many traces.
                 let mut known = self.bases.iter().flatten().filter(|_| base.clock.has_identity());
                 let first = known.find(|known| known.is_same(base));
                 if first.is_some_and(|first| clocks::take(source.as_mut(), base, first)) {
@@ -149,7 +150,7 @@ impl Joined {
         }
     }
 
-    /// Has traces that read a counter that one of `known` reads convert it like that.
+    /// Makes traces that read the counter of one of `known` use the conversion of that.
     ///
     /// Cost: proportional to packets, losses and damage of those that change.
     pub fn align_to(&mut self, known: &[TimeBase]) {
@@ -168,8 +169,8 @@ impl Joined {
         }
     }
 
-    /// Puts the times of all traces that read a clock on another time line, by a clock that converts
-    /// its ticks to that.
+    /// Puts the times of all traces with a clock on another timeline, by a clock that converts their
+    /// ticks to that.
     ///
     /// Cost: proportional to their packets, losses and damage.
     pub fn place(&mut self, of: &TimeBase, clock: &Clock, placed: &PutOn) {
@@ -185,7 +186,7 @@ impl Joined {
         self.retimed();
     }
 
-    /// After a clock has changed.
+    /// Updates derived data after a clock has changed.
     fn retimed(&mut self) {
         let has_classes = !self.trace.stream_classes.is_empty();
         let clocks = self.parts.iter().flat_map(|part| part.source.trace().clocks.clone());
@@ -208,15 +209,15 @@ impl Joined {
         }
     }
 
-    /// The clock of each trace; `None` where it has none, or several.
+    /// Clock of each trace; `None` if it has none, or several.
     #[must_use]
     pub fn bases(&self) -> &[Option<TimeBase>] {
         &self.bases
     }
 
-    /// How times of the traces of two streams relate.
+    /// Relation of the times of the traces of two streams.
     ///
-    /// Cost: two binary searches; of different traces some divisions.
+    /// Cost: two binary searches; for different traces some divisions.
     #[must_use]
     pub fn tie(&self, a: StreamIndex, b: StreamIndex) -> Tie {
         let of = |stream: StreamIndex| {
@@ -276,7 +277,7 @@ impl Joined {
         self.parts.iter().flat_map(of_part).collect()
     }
 
-    /// The traces it is made of.
+    /// The traces.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
@@ -435,7 +436,7 @@ impl Source for Joined {
     }
 
     fn has_columns(&self) -> bool {
-        // Of several traces those of the same time come in another order.
+        // With several traces, events of equal time come in a different order.
         matches!(self.parts.as_slice(), [part] if part.source.has_columns())
     }
 
@@ -481,7 +482,7 @@ impl Source for Joined {
         let (mut damage, mut stopped) = (Vec::new(), false);
         let mut asked = request.parts;
         while let (Some(&first), false) = (asked.first(), stopped) {
-            // Those of the same trace that follow each other are read at once.
+            // Consecutive ones of the same trace are read together.
             let mut before = 0;
             let found = self.parts.iter().find(|part| {
                 before += part.count();
@@ -519,15 +520,15 @@ impl Part {
         *self.parts.get_or_init(|| self.source.parts().len())
     }
 
-    /// A packet with the processor's number among those of all hosts; `None` where it is the same.
+    /// A packet with the CPU's number among those of all hosts; `None` if unchanged.
     fn packet(&self, packet: &Packet) -> Option<Packet> {
         let cpu = packet.cpu.filter(|_| !self.host.is_first())?;
         Some(Packet { cpu: Some(self.host.cpu_id(cpu)), ..packet.clone() })
     }
 }
 
-/// The event with the numbers and classes of the joined trace, but for its packet: a class refers to the
-/// clock of its trace by index.
+/// The event with the numbers and classes of the joined trace, except for its packet: a class refers to
+/// the clock of its trace by index.
 fn shifted<'a>(mut event: Event<'a>, part: &Part, trace: &'a Trace) -> Event<'a> {
     event.stream.0 += part.first_stream;
     event.writer = event.writer.map(|writer| part.host.writer(writer));
@@ -537,16 +538,16 @@ fn shifted<'a>(mut event: Event<'a>, part: &Part, trace: &'a Trace) -> Event<'a>
     event
 }
 
-/// The events of all traces by time.
+/// The events of all traces, merged by time.
 struct Merged<'a> {
     joined: &'a Joined,
-    /// In the order in which events of the same time come.
+    /// In the order in which events of equal time come.
     parts: Vec<&'a Part>,
-    /// Of each part.
+    /// Events of each part.
     events: Vec<Box<dyn Events + 'a>>,
     waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
     current: Option<usize>,
-    /// That of the current event, where it has another number among those of all.
+    /// Packet of the current event, if its number differs among those of all.
     packet: Option<Packet>,
     started: bool,
 }

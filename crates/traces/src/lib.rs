@@ -5,12 +5,10 @@
 //! paths ─ open ─► format by content ─► Source each ─ Joined ─► one Source
 //! ```
 //!
-//! What a file is, is decided by its first bytes, never by its name. A directory
-//! may hold many traces of many formats: all are opened and merged by time. A file
-//! that is compressed as a whole opens like the one inside, an archive like the
-//! directory that was packed.
-//! This crate knows the formats; they do not know each other, and nobody above
-//! it knows them.
+//! The format of a file is determined by its first bytes, never by its name. A directory may contain many
+//! traces of many formats: all are opened and merged by time. A compressed file opens like the file
+//! inside, an archive like the directory that was packed. This crate knows the formats; they do not know
+//! each other, and the layers above do not know them.
 
 mod archive;
 mod clocks;
@@ -31,8 +29,8 @@ pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert, co
 pub use error::Error;
 pub use formats::{supported, words};
 pub use joined::{Joined, Part, Placed};
-/// One event as a line of JSON, as [`Target::JsonLines`] has it.
+/// Writes events as lines of JSON, the format of [`Target::JsonLines`].
 pub use lateralis_interchange::jsonl::Lines as JsonLines;
-/// A table of flat columns as a file of Parquet, row by row.
+/// Writes a table of flat columns as a Parquet file, row by row.
 pub use lateralis_interchange::parquet::{Cell as TableCell, File as TableFile, Type as TableType};
 pub use open::{OpenOptions, open, open_behind, open_behind_by};

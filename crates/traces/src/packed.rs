@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Files that were compressed as a whole: what they hold, in bounded memory.
+//! Reads compressed files in bounded memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -15,14 +15,14 @@ use lzma_rust2::{Action, Status, XzStream};
 
 use crate::formats::Bytes;
 
-/// What is larger once it is unpacked lies in a file without a name, not in memory.
+/// Larger contents are unpacked to an unnamed file instead of memory.
 const IN_MEMORY_BYTES: u64 = 256 << 20;
-/// Memory of the decoder of xz; the most that `xz -9` asks for is 65 MiB.
+/// Memory limit of the xz decoder; `xz -9` needs at most 65 MiB.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
-/// Bytes that the decoder of xz is given at a time.
+/// Number of bytes passed to the xz decoder at a time.
 const XZ_PIECE_BYTES: usize = 1024;
 
-/// A way to compress a file.
+/// Compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     /// RFC 1952.
@@ -33,28 +33,28 @@ pub enum Packing {
     Xz,
 }
 
-/// How the inside of a file ends.
+/// End of the contents of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// All of it is there.
+    /// Complete.
     Whole,
-    /// There is more than may be taken.
+    /// There is more than the limit allows.
     Limit,
-    /// The rest is cut or damaged.
+    /// The rest is truncated or damaged.
     Damaged,
-    /// All of it is there, and behind it something that is not of it.
+    /// Complete, and followed by foreign data.
     Behind,
 }
 
 impl End {
-    /// Of a decoder that gave up.
+    /// From the error of a decoder.
     fn of(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::Unsupported { Self::Behind } else { Self::Damaged }
     }
 }
 
 impl Packing {
-    /// How a file that begins with these bytes is compressed.
+    /// Compression of a file that begins with these bytes.
     pub fn of(first: &[u8]) -> Option<Self> {
         match first {
             [0x1f, 0x8b, 8, ..] => Some(Self::Gzip),
@@ -64,7 +64,7 @@ impl Packing {
         }
     }
 
-    /// Its name for people.
+    /// Human-readable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -73,7 +73,7 @@ impl Packing {
         }
     }
 
-    /// Reads what is inside. The memory of the decoder is 256 MiB at most.
+    /// Reads the contents. The decoder uses at most 256 MiB.
     pub fn reader(self, bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
         Ok(match self {
             Self::Gzip => Box::new(GzipMembers { member: None, rest: bytes, begun: false }),
@@ -85,18 +85,18 @@ impl Packing {
         })
     }
 
-    /// The first bytes of what is inside, at most so many.
+    /// The first bytes of the contents, at most `limit_bytes`.
     ///
-    /// Cost: proportional to them, whatever the file holds.
+    /// Cost: proportional to them, whatever the file contains.
     pub fn begin(self, bytes: &[u8], limit_bytes: u64) -> Vec<u8> {
         let mut out = Vec::new();
-        // What came before a fault is in `out`.
+        // `out` contains everything before a fault.
         let _ = self.reader(bytes).and_then(|from| from.take(limit_bytes).read_to_end(&mut out));
         out
     }
 
-    /// What is inside, at most so many bytes of it: in memory if it is small, else
-    /// in a temporary file that vanishes with the process.
+    /// The contents, at most `limit_bytes` of them: in memory if they are small, otherwise in a temporary
+    /// file that is removed with the process.
     ///
     /// # Errors
     /// If there is no room for a temporary file.
@@ -113,7 +113,7 @@ impl Packing {
         let Ok(from) = self.reader(bytes) else {
             return Ok((Arc::new([]), End::Damaged));
         };
-        // One byte more tells whether there is more.
+        // One byte more shows whether there is more.
         let most_bytes = limit_bytes.saturating_add(1);
         let mut from = from.take(most_bytes);
         let mut first = Vec::new();
@@ -140,14 +140,14 @@ impl Packing {
         if length == 0 {
             return Ok((Arc::new([]), end));
         }
-        // SAFETY: the map is read-only, and nobody else has this file: it has no name.
+        // SAFETY: the map is read-only, and the file is private to this process: it has no name.
         let map = unsafe { memmap2::Mmap::map(&file) }?;
         Ok((Arc::new(map), end))
     }
 }
 
-/// Decoder of gzip files: members, behind which there may be zeros up to the end of a block (of a
-/// tape, of a device), or something that is no member.
+/// Decoder of gzip files: members, optionally followed by zeros up to the end of a block (of a tape or
+/// device), or by foreign data.
 struct GzipMembers<'a> {
     member: Option<flate2::bufread::GzDecoder<&'a [u8]>>,
     rest: &'a [u8],
@@ -178,8 +178,8 @@ impl Read for GzipMembers<'_> {
     }
 }
 
-/// Decoder of xz that loses no more before a fault than a piece of its input makes.
-/// The reader of the crate loses a chunk, which may have 2 MiB.
+/// xz decoder that loses at most one small piece of input before a fault. The reader of the crate loses a
+/// chunk, which may have 2 MiB.
 struct XzPieces<'a> {
     stream: XzStream,
     input: &'a [u8],
@@ -205,10 +205,10 @@ impl Read for XzPieces<'_> {
     }
 }
 
-/// Copies all that can be read. Returns how much, and whether that was all.
+/// Copies everything that can be read. Returns the number of bytes, and how it ended.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If writing fails.
 pub fn copy(from: &mut dyn Read, to: &mut File) -> io::Result<(u64, End)> {
     let mut buffer = vec![0; 128 << 10];
     let mut copied = 0;
@@ -225,7 +225,7 @@ pub fn copy(from: &mut dyn Read, to: &mut File) -> io::Result<(u64, End)> {
     }
 }
 
-/// A trace out of a packed file, with what is to be said of that file.
+/// A trace from a compressed file, with damage and remarks of that file.
 pub struct Unpacked {
     inner: Box<dyn Source>,
     damage: Vec<Damage>,
@@ -233,13 +233,13 @@ pub struct Unpacked {
 }
 
 impl Unpacked {
-    /// Adds to what the trace says itself.
+    /// Adds damage and remarks to those of the trace.
     pub fn new(inner: Box<dyn Source>, damage: Vec<Damage>, remarks: Vec<String>) -> Self {
         let damage = inner.damage().iter().cloned().chain(damage).collect();
         Self { inner, damage, remarks }
     }
 
-    /// `file` is a compressed one of so many bytes, and was read to such an end.
+    /// `file` is a compressed file of `bytes` bytes, which was read up to `end`.
     pub fn up_to(inner: Box<dyn Source>, file: &str, bytes: u64, end: End) -> Box<dyn Source> {
         let full = "the file does not fit into the memory it may take once it is decompressed: \
                     its rest is left out";

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! data                header, descriptions, and records of perf itself
-//! data.0, data.1 …    records of each thread that fetched them
+//! data.0, data.1 …    records of each reader thread
 //! ```
 
 use std::fs::{self, File};
@@ -19,11 +19,10 @@ use crate::error::Error;
 use crate::formats::Bytes;
 use crate::packed::Unpacked;
 
-/// The file with the header, as perf calls it.
+/// Name of the file with the header.
 const DATA: &str = "data";
 
-/// The files that belong to a file of such a directory, in the order of their numbers; none
-/// where it is another one.
+/// The files that belong to a file of such a directory, ordered by number; empty for other files.
 pub fn files_beside(data: &Path) -> Vec<PathBuf> {
     let mut first = Vec::new();
     let is_it = data.file_name().is_some_and(|name| name == DATA)
@@ -36,7 +35,7 @@ pub fn files_beside(data: &Path) -> Vec<PathBuf> {
     numbered(data).into_iter().map(|(_, path)| path).collect()
 }
 
-/// Files beside `data` called `data.N`, with their numbers.
+/// Files beside `data` named `data.N`, with their numbers.
 fn numbered(data: &Path) -> Vec<(u32, PathBuf)> {
     if data.file_name().is_none_or(|name| name != DATA) {
         return Vec::new();
@@ -57,14 +56,14 @@ fn numbered(data: &Path) -> Vec<(u32, PathBuf)> {
 /// Opens such a directory by its file with the header.
 ///
 /// # Errors
-/// If the header is not whole, or a file cannot be read.
+/// If the header is incomplete, or a file cannot be read.
 pub fn open(path: &Path, data: Bytes, limit_bytes: u64) -> Result<Box<dyn Source>, Error> {
     let found = numbered(path);
     let mut beside = Vec::new();
     for (_, path) in &found {
         let io = |source| Error::Io { path: path.clone(), source };
         let file = File::open(path).map_err(io)?;
-        // A thread that fetched nothing left an empty file.
+        // A thread that read nothing left an empty file.
         if file.metadata().map_err(io)?.len() == 0 {
             continue;
         }
@@ -83,7 +82,7 @@ pub fn open(path: &Path, data: Bytes, limit_bytes: u64) -> Result<Box<dyn Source
     })
 }
 
-/// What is not there of the files, which perf numbers from 0 on.
+/// The missing files, which perf numbers from 0.
 fn missing(present: &[u32]) -> Option<Damage> {
     let count = present.last().map_or(1, |&last| u64::from(last) + 1);
     let absent = count.saturating_sub(present.len() as u64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets that several recordings of one program hold: of a recorder that was killed, and of what was
-//! made from the program's memory afterwards. Each record is read once.
+//! Packets that several recordings of one program contain: that of a killed recorder, and the one made
+//! from the program's memory afterwards. Each record is read once.
 //!
 //! ```text
 //! ring packet 7   [ records ............................ ]
@@ -8,9 +8,9 @@
 //! second          [ all ............................... ]
 //! ```
 //!
-//! Packets say where their records were: area, ring, packet, bytes. Of each ring packet the recording
-//! that has most of it is read, of equals the first. Where loss counters count from when the ring was
-//! made, what one recording has counted is not counted again by the other.
+//! Packets contain the origin of their records: area, ring, packet, bytes. Each ring packet is read from
+//! the recording that has most of it, of equal ones the first. If loss counters count from the creation
+//! of the ring, losses counted in one recording are not counted again in the other.
 
 use std::collections::HashMap;
 
@@ -37,23 +37,23 @@ impl Copy {
     }
 }
 
-/// What was found.
+/// Result of the search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Packets that were dropped: another source has their records.
+    /// Number of dropped packets: another source has their records.
     pub dropped: u64,
-    /// Packets of which another source has a part of the records, and both have others.
+    /// Number of packets of which another source has a part of the records, while both have others.
     pub overlapping: u64,
 }
 
-/// Drops packets that another source holds as well.
+/// Drops packets that another source contains as well.
 ///
-/// Cost: a pass over the packets; where two sources are of one area, sorting their packets.
+/// Cost: a pass over the packets; if two sources belong to one area, their packets are sorted.
 pub fn drop_repeated(sources: &mut [Placed]) -> Found {
     if sources.len() < 2 {
         return Found::default();
     }
-    // Which source has a ring; `None`: several.
+    // Source of each ring; `None`: several.
     let mut rings: HashMap<(u64, u32), Option<usize>> = HashMap::new();
     for (index, (_, source)) in sources.iter().enumerate() {
         source.ring_places(&mut |_, _, place| {
@@ -94,9 +94,9 @@ fn choose(copies: &mut [Copy], repeated: &mut [Repeated]) -> Found {
         (copy.ring(), copy.place.sequence, copy.source, copy.place.begin_bytes, copy.number)
     });
     for ring in copies.chunk_by(|a, b| a.ring() == b.ring()) {
-        // Counted so far, where losses count from when the ring was made.
+        // Losses counted so far, if they count from the creation of the ring.
         let mut told = [0u64; 4];
-        // Of each source whether its last packet was read.
+        // Whether the last packet of each source was read.
         let mut last_was_read = vec![false; repeated.len()];
         for same in ring.chunk_by(|a, b| a.place.sequence == b.place.sequence) {
             let of_sources = same.chunk_by(|a, b| a.source == b.source);
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_recording_with_most_of_a_ring_packet_is_read() {
-        // Two parts in the first, all of it in the second; a whole packet in both.
+        // Two parts in the first, everything in the second; a complete packet in both.
         let mut copies = [
             copy(0, 0, 6, (128, 4000), 5),
             copy(0, 1, 7, (128, 400), 5),
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(found, Found { dropped: 3, overlapping: 0 });
         assert_eq!(repeated[0].packets, [(StreamIndex(0), 1), (StreamIndex(0), 2)]);
         assert_eq!(repeated[1].packets, [(StreamIndex(0), 0)]);
-        // The second counts from what the first has counted.
+        // The second counts on from the losses of the first.
         assert_eq!(repeated[1].lost_before, [((StreamIndex(0), 1), [5, 0, 0, 0])]);
     }
 

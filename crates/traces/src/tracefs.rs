@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A directory with what was copied out of the kernel's tracefs.
+//! A directory with files copied from the kernel's tracefs.
 //!
 //! ```text
 //! per_cpu/cpuN/trace_pipe_raw   pages of each CPU
 //! events/SYSTEM/NAME/format     descriptions of events
-//! events/header_page, saved_cmdlines, trace_clock, buffer_subbuf_size_kb, if they are there
+//! events/header_page, saved_cmdlines, trace_clock, buffer_subbuf_size_kb, if they exist
 //! ```
 //!
-//! The live file system is not read: its pages are gone once they are read.
+//! The live file system is not read: reading its pages consumes them.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -22,11 +22,11 @@ use crate::error::Error;
 use crate::formats::Bytes;
 
 const FORMAT: &str = "pages of tracefs";
-/// Bytes of one of the small files; those of the kernel have some KiB.
+/// Size limit of the small files; those of the kernel have some KiB.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
-/// Descriptions that are read; a kernel has some thousands.
+/// Largest number of descriptions that are read; a kernel has some thousands.
 const FORMATS_MAX: usize = 50_000;
-/// Bytes of all of them.
+/// Largest size of all descriptions.
 const FORMAT_BYTES_MAX: usize = 256 << 20;
 
 /// Whether a directory looks like tracefs, or a copy of it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Archives open like the directory that was packed; hostile and damaged ones give
-//! what is whole, and nothing outside of their own directory.
+//! Archives open like the directory that was packed; hostile and damaged ones give their intact contents,
+//! and nothing outside of their own directory.
 
 use std::fs;
 use std::io::{Cursor, Write as _};
@@ -51,7 +51,7 @@ fn lines(trace: &Joined) -> Vec<String> {
     lines
 }
 
-/// Counters of Chrome JSON, beginning with one of this name.
+/// Counters of Chrome JSON, starting with one of this name.
 fn chrome(name: &str, count: u32) -> Vec<u8> {
     let event = |n: u32| {
         format!(r#"{{"name":"{name}","ph":"C","ts":{n},"pid":1,"tid":1,"args":{{"v":{}}}}}"#, n * 7)
@@ -60,8 +60,7 @@ fn chrome(name: &str, count: u32) -> Vec<u8> {
     format!("[{}]", events.join(",\n")).into_bytes()
 }
 
-/// Files of a directory with a CTF trace of two streams and a Chrome trace; names
-/// begin with `run/`.
+/// Files of a directory with a CTF trace of two streams and a Chrome trace; names begin with `run/`.
 fn files(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
     let json = scratch.write("source.json", &chrome("queue", 12_000));
     let ctf = scratch.0.join("trace");
@@ -114,7 +113,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// An archive in each way it may be packed.
+/// An archive in each format.
 fn packed(files: &[(String, Vec<u8>)]) -> [(&'static str, Vec<u8>); 6] {
     let tar = tar(files);
     [
@@ -140,7 +139,7 @@ fn archives_open_like_what_was_packed() {
     let expected = lines(&plain);
     assert_eq!(expected.len(), 12_500);
     for (name, bytes) in packed(&files) {
-        // Content decides, not the name.
+        // The content decides, not the name.
         let trace = opened(&scratch.write("archive", &bytes), 1 << 30).unwrap();
         assert_eq!(trace.format(), plain.format(), "{name}");
         assert!(lines(&trace) == expected, "{name}");
@@ -165,7 +164,7 @@ fn archives_of_the_usual_tools_open() {
         ("a.txz", &["tar", "-cJf", "a.txz", "run"]),
         ("a.tzst", &["tar", "--zstd", "-cf", "a.tzst", "run"]),
         ("a.zip", &["zip", "-qr", "a.zip", "run"]),
-        // Sizes stand behind the data.
+        // Sizes follow the data.
         ("s.zip", &["sh", "-c", "zip -qr - run | cat > s.zip"]),
     ] {
         let done = Command::new(tool[0]).args(&tool[1..]).current_dir(&scratch.0).status();
@@ -196,7 +195,7 @@ fn nothing_stays_in_the_directory_for_temporary_files() {
     let text = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success() && text.contains("1 passed"), "{text}");
     assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 0);
-    // Where nothing can be written, the error says what to do.
+    // If nothing can be written, the error contains advice.
     let archive = scratch.write("a.tar", &tar(&[("a.json".to_owned(), chrome("a", 5))]));
     let test = ["--exact", "an_archive_that_cannot_be_unpacked", "--nocapture"];
     let run = Command::new(std::env::current_exe().unwrap())
@@ -209,7 +208,7 @@ fn nothing_stays_in_the_directory_for_temporary_files() {
     assert!(text.contains("TMPDIR names another place"), "{text}");
 }
 
-/// Says why; with a directory for temporary files that does not exist.
+/// Prints the error, with a directory for temporary files that does not exist.
 #[test]
 fn an_archive_that_cannot_be_unpacked() {
     if let Some(path) = std::env::var_os("LATERALIS_TEST_ARCHIVE") {
@@ -217,8 +216,7 @@ fn an_archive_that_cannot_be_unpacked() {
     }
 }
 
-/// What a recording knows about itself comes out of the archive with it, and is never
-/// taken from beside it.
+/// The report in an archive belongs to its recording; a report beside the archive is never used.
 #[test]
 fn the_report_of_a_recording_comes_with_it() {
     if let Some(path) = std::env::var_os("LATERALIS_TEST_REPORT") {
@@ -233,7 +231,7 @@ fn the_report_of_a_recording_comes_with_it() {
         all.iter().filter_map(|(name, bytes)| Some((ctf(name)?, bytes.clone()))).collect();
     let without = files.clone();
     let text = br#"{"report_version": 1, "complete": true}"#;
-    // Beside the trace, as recordings have it, and in its directory.
+    // Beside the trace, as in recordings, and in its directory.
     for place in ["rec/report.json", "rec/ctf/report.json"] {
         files.truncate(without.len());
         files.push((place.to_owned(), text.to_vec()));
@@ -242,7 +240,7 @@ fn the_report_of_a_recording_comes_with_it() {
             let trace = opened(&path, 1 << 30).unwrap();
             assert_eq!(lines(&trace).len(), 12_000, "{place} in {name}");
             assert_eq!(trace.report.as_deref(), Some(&text[..]), "{place} in {name}");
-            // Of several traces it says nothing.
+            // With several traces it is not used.
             let json = scratch.write("beside.json", &chrome("beside", 3));
             let both = open(&[path, json], &OpenOptions::default()).unwrap();
             assert_eq!((lines(&both).len(), both.report), (12_003, None), "{place} in {name}");
@@ -250,7 +248,7 @@ fn the_report_of_a_recording_comes_with_it() {
     }
     let trace = opened(&scratch.write("without", &tar(&without)), 1 << 30).unwrap();
     assert_eq!((lines(&trace).len(), trace.report), (12_000, None));
-    // A file of that name in the directory that archives are unpacked into is none of it.
+    // A file of that name in the directory into which archives are unpacked does not belong to it.
     scratch.write("report.json", text);
     let alone = tar(&[("a.json".to_owned(), chrome("a", 5))]);
     let run = Command::new(std::env::current_exe().unwrap())
@@ -291,8 +289,8 @@ fn names_that_lead_elsewhere_are_left_out() {
     add(b"/absolute.json", plain, "", &chrome("good", 4));
     let tar = builder.into_inner().unwrap();
     let trace = opened(&scratch.write("evil.tar", &tar), 1 << 30).unwrap();
-    // What is behind the link is a plain directory of that name; the absolute name
-    // lies below the archive, as tar itself has it.
+    // The path through the link is a plain directory of that name; the absolute name is below the
+    // archive's directory, as with tar itself.
     assert_eq!(lines(&trace).len(), 9 + 4);
     assert!(!target.exists() && !Path::new("/absolute.json").exists());
     let remarks = trace.remarks().join("\n");
@@ -321,7 +319,7 @@ fn bombs_end_at_the_limit() {
         let told = trace.remarks().iter().any(|remark| remark.contains("--memory"));
         assert!(told, "{name}: {:?}", trace.remarks());
     }
-    // What is skipped counts as well: a link with content.
+    // Skipped data counts as well: a link with content.
     let mut builder = tar::Builder::new(Vec::new());
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Symlink);
@@ -345,14 +343,14 @@ fn an_archive_in_an_archive_is_not_opened() {
     let trace = opened(&scratch.write("both", &both), 1 << 30).unwrap();
     assert_eq!(lines(&trace).len(), 10);
     assert!(trace.remarks().join("").contains("an archive in the archive is left out"));
-    // A file that is packed for itself is no archive.
+    // A compressed file in an archive is not an archive.
     let single = tar(&[("a.json.gz".to_owned(), gzip(&json.1))]);
     assert_eq!(lines(&opened(&scratch.write("single", &single), 1 << 30).unwrap()).len(), 10);
-    // Nor is there a trace in an archive of something else.
+    // There is no trace in an archive of other files.
     let other = tar(&[("readme".to_owned(), b"hello".to_vec())]);
     let error = opened(&scratch.write("other", &gzip(&other)), 1 << 30).err().unwrap();
     assert!(error.contains("tar packed by gzip") && error.contains("none of its 1 files"));
-    // Archives in a directory are named one by one.
+    // Archives in a directory must be named individually.
     let error = opened(&scratch.0, 1 << 30).map(|trace| lines(&trace).len());
     assert!(error.is_err_and(|error| error.contains("archives")));
 }
@@ -375,7 +373,7 @@ fn a_cut_archive_gives_what_is_whole() {
                 }
             };
             let left = lines(&trace);
-            // Each event that is left is one of the whole.
+            // Each remaining event is one of the whole.
             let mut all = whole.iter();
             let subset = left.iter().all(|line| all.any(|known| known == line));
             assert!(subset, "{name} cut at {cut}");
@@ -390,7 +388,7 @@ fn a_cut_archive_gives_what_is_whole() {
 fn a_damaged_place_costs_its_file_only() {
     let scratch = Scratch::new("damaged");
     let files: Vec<_> = (0..4).map(|n| (format!("{n}.json"), chrome("a", 100))).collect();
-    // The header of the second file; with its checksum it is no header.
+    // The header of the second file; its checksum no longer matches.
     let mut bytes = tar(&files);
     let size = 512 + files[0].1.len().next_multiple_of(512);
     bytes[size + 3] ^= 0xff;
@@ -398,7 +396,7 @@ fn a_damaged_place_costs_its_file_only() {
     assert_eq!(lines(&trace).len(), 300);
     let [damage] = trace.damage() else { panic!("{:?}", trace.damage()) };
     assert_eq!((damage.begin_bytes, damage.end_bytes), (size as u64, 2 * size as u64));
-    // The content of the second file, which has a checksum in zip; the file stays.
+    // The content of the second file, which has a checksum in zip; the file is kept.
     let mut bytes = zip(&files, zip::CompressionMethod::Stored);
     let size = 30 + 6 + files[0].1.len();
     let value = bytes[size..].windows(5).position(|w| w == b"\"v\":7").unwrap();
@@ -407,7 +405,7 @@ fn a_damaged_place_costs_its_file_only() {
     assert_eq!(lines(&trace).len(), 400);
     let [damage] = trace.damage() else { panic!("{:?}", trace.damage()) };
     assert_eq!((damage.begin_bytes, damage.end_bytes), (size as u64, 2 * size as u64));
-    // Flipped bits anywhere never do more than that.
+    // Bits flipped anywhere never have more effect than that.
     for seed in 0..60u64 {
         let mut bytes = zip(&files[..2], zip::CompressionMethod::Deflated);
         let at = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as usize % bytes.len();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compressed files open like the plain ones, and a directory copied out of the
-//! kernel's tracefs opens like the recording it is.
+//! Compressed files open like plain ones, and a directory copied from the kernel's tracefs opens as a
+//! recording.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use lateralis_model::{Event, Source, Value};
 use lateralis_traces::{Joined, OpenOptions, open};
 
-/// A directory that vanishes with the test.
+/// A directory that is removed with the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -66,7 +66,7 @@ fn lines(trace: &Joined) -> Vec<String> {
     lines
 }
 
-/// Many spans of Chrome JSON.
+/// Many Chrome JSON spans.
 fn chrome() -> Vec<u8> {
     let event = |n: u32| {
         format!(
@@ -101,7 +101,7 @@ fn compressed_files_open_like_the_plain_one() {
         let expected = opened(&scratch.write(&name, &plain), 1 << 30).unwrap();
         let expected = (expected.format().to_owned(), lines(&expected));
         assert!(!expected.1.is_empty(), "{name}");
-        // The name says nothing: the content decides.
+        // The content decides, not the name.
         let zstd = zstd::bulk::compress(&plain, 3).unwrap();
         for (name, packed) in [("a", gzip(&plain)), ("b", zstd), ("c", gzip(&gzip(b"no trace")))] {
             let path = scratch.write(name, &packed);
@@ -157,7 +157,7 @@ fn zeros_behind_gzip_are_nothing_and_other_bytes_are_told_without_damage() {
 #[test]
 fn a_bomb_takes_no_more_memory_than_it_may() {
     let scratch = Scratch::new("bomb");
-    // 64 MiB of blanks in some 300 KB behind a good beginning.
+    // 64 MiB of blanks in some 300 KB after a valid beginning.
     let mut plain = chrome();
     plain.pop();
     let good = plain.len();
@@ -186,7 +186,7 @@ impl Drop for Instance {
     }
 }
 
-/// Copies what a user would: pages, descriptions, names, clock.
+/// Copies the files that a user would: pages, descriptions, names, clock.
 fn save(instance: &Path, scratch: &Scratch) {
     for (from, to) in [
         (instance.join("saved_cmdlines"), "saved_cmdlines"),
@@ -257,7 +257,7 @@ fn a_copy_of_tracefs_gives_the_events_of_the_kernels_own_text() {
     assert_eq!(ours.len(), theirs.len());
     println!("{} events agree with the text of the kernel", ours.len());
 
-    // The live file system is left alone.
+    // The live file system is not read.
     let error = opened(&instance.0, 1 << 30).err().unwrap();
     assert!(error.contains("copy their pages to files first"), "{error}");
 }
@@ -291,7 +291,7 @@ fn our_line(event: &Event<'_>) -> Option<String> {
         "sched_switch" => number("next_pid")?,
         _ => String::new(),
     };
-    // Marks stand in the text as `tracing_mark_write`.
+    // Marks appear in the text as `tracing_mark_write`.
     let name = if name == "print" { "tracing_mark_write" } else { name };
     let micros = (event.ticks?.0 + 500) / 1000;
     let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
@@ -299,7 +299,7 @@ fn our_line(event: &Event<'_>) -> Option<String> {
     Some(format!("{tid} {cpu} {seconds}.{micros:06}: {name}: {value}"))
 }
 
-/// Samples of a folder of `perf record --threads`, as `perf script` counts them.
+/// Samples of a folder of `perf record --threads`, as counted by `perf script`.
 fn perf_folder(path: &Path) -> Option<usize> {
     let name = path.to_string_lossy();
     let record = ["record", "-q", "--threads", "-F", "5000", "-e", "cpu-clock", "-o", &name, "--"];
@@ -332,7 +332,7 @@ fn a_folder_of_perf_opens_as_one_trace_and_names_what_is_missing() {
         let samples = lines(&trace).iter().filter(|line| line.contains(" cpu-clock ")).count();
         (samples, trace.remarks(), trace.damage().to_vec())
     };
-    // Itself, what it lies in, and one of its files.
+    // The folder, its parent, and one of its files.
     for path in [&folder, &scratch.0, &folder.join("data")] {
         assert_eq!(samples(path), (count, vec![], vec![]), "{}", path.display());
     }
@@ -340,7 +340,7 @@ fn a_folder_of_perf_opens_as_one_trace_and_names_what_is_missing() {
     let (same, remarks, _) = samples(&folder);
     assert_eq!((same, remarks.len()), (count, 1));
     assert!(remarks[0].ends_with("a file beside it is not read: data.x"), "{remarks:?}");
-    // A file of one of its threads alone, and all but that.
+    // A file of one of its threads alone, and all others without it.
     let alone = scratch.0.join("alone");
     fs::create_dir_all(&alone).unwrap();
     fs::copy(folder.join("data"), alone.join("data")).unwrap();
@@ -376,7 +376,7 @@ fn files_in_a_recording_that_are_not_read_are_named() {
     scratch.write("other", b"1");
     let named = unread(remarks(""));
     assert!(named[0].ends_with("one/more/deep, one/notes.txt, other"), "{named:?}");
-    // Below a trace, what is no packet; what has nothing in it is not missed.
+    // A file below a trace that is not a stream; empty files are not reported.
     scratch.write("one/ctf/below/text", b"text");
     scratch.write("one/ctf/below/empty", b"");
     let named = unread(remarks("one"));

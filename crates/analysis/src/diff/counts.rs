@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether something happens more often than it did.
+//! Tests whether something happens more often than before.
 
 use lateralis_model::Quality;
 
@@ -8,27 +8,27 @@ use super::run::{Estimate, variance};
 use super::shift::{Options, Shift, shift};
 use super::student::binomial_upper_tail;
 
-/// Counts vary between runs of one program so many times as much as durations.
+/// Counts vary between runs of one program by this factor more than durations.
 const COUNT_NOISE: f64 = 2.0;
 
-/// How often one kind of event happened in one run.
+/// Number of events of one kind in one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counted {
-    /// How often.
+    /// The number of events.
     pub count: u64,
     /// Events of all kinds in the run.
     pub all: u64,
-    /// How long the run was, in seconds.
+    /// Length of the run in seconds.
     pub seconds: f64,
-    /// The count in each of equal stretches of the run, by what it did: by events of all kinds, so that
-    /// one which other programs held up for a while did not do it in bunches.
+    /// The count in each of equal parts of the run. Parts have equal numbers of events of all kinds
+    /// rather than equal time, so that a program held up by others does not appear to work in bursts.
     pub stretches: Vec<u64>,
-    /// How many more there may have been; `u64::MAX`: nobody knows.
+    /// Upper bound of missing events; `u64::MAX` if unknown.
     pub missing: u64,
 }
 
 impl Counted {
-    /// The size of the bunches that the events come in: each bunch counts as one independent event.
+    /// Size of the bursts in which the events come: each burst counts as one independent event.
     fn bunch(&self) -> f64 {
         let each: Vec<f64> = self.stretches.iter().map(|&count| count as f64).collect();
         let mean = each.iter().sum::<f64>() / each.len().max(1) as f64;
@@ -37,7 +37,7 @@ impl Counted {
     }
 }
 
-/// Counts of both sides, by what they are counted per.
+/// Counts of both sides, with the quantity that they are divided by.
 struct Rates {
     good: Vec<(f64, f64)>,
     bad: Vec<(f64, f64)>,
@@ -45,9 +45,9 @@ struct Rates {
 }
 
 impl Rates {
-    /// The shift of the rate: per run, per second or per event, by what the counts are given with.
+    /// Shift of the rate: per run, per second or per event, depending on the divisor.
     fn shift(&self, options: &Options) -> Option<Shift> {
-        // What they vary by is that of one program: all runs together say how often it happens.
+        // Only variation within one program matters here: all its runs are added up.
         let sum = |side: &[(f64, f64)]| {
             side.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
         };
@@ -55,16 +55,17 @@ impl Rates {
         let rate = (good.0 + bad.0).max(0.5) / (good.1 + bad.1).max(1e-9);
         let estimates = |side: &[(f64, f64)]| -> Vec<Estimate> {
             let of = |&(count, per): &(f64, f64)| Estimate {
-                // One that never happened might as well have happened half a time.
+                // Half an event is added: an event that never happened may well have a small rate.
                 value: (count + 0.5) / per.max(1e-9),
                 error: (self.bunch / (rate * per).max(0.5)).sqrt(),
             };
             side.iter().map(of).collect()
         };
-        // A slower machine does not make anything more often.
+        // A slower machine does not change counts.
         let (pace, noise) = (Pace::steady(), COUNT_NOISE * options.noise);
         let shift = shift(&estimates(&self.good), &estimates(&self.bad), noise, &pace, options)?;
-        // Of few, the logarithm says too much: then each of them fell on a side by chance.
+        // For small counts the logarithm overstates: then test whether their split between the sides is
+        // chance.
         let (more, of) = if shift.is_up() { (bad, good) } else { (good, bad) };
         let chance = more.1 / (more.1 + of.1).max(1e-9);
         let (more, all) = (more.0 / self.bunch, (more.0 + of.0) / self.bunch);
@@ -78,8 +79,9 @@ impl Rates {
     }
 }
 
-/// Compares counts: per run, per second and per event of all kinds; the shift is that of the
-/// three which speaks most against a change. So neither a longer run, nor a slower one of the
+/// Compares counts per run, per second and per event of all kinds; returns the shift with the weakest
+/// evidence of a change. So a longer run, a slower run of the same work, or twice the same work does not
+/// make every kind of event differ. `None` if there are no runs.
 /// same work, nor twice the same work makes every kind of event different. `None` without runs.
 #[must_use]
 pub fn compare_counts(
@@ -97,7 +99,7 @@ pub fn compare_counts(
         };
         let rates = |good, bad| Rates { good, bad, bunch };
         let seen = rates(side(good, false), side(bad, false)).shift(options)?;
-        // The missing ones are where they speak against the shift.
+        // Missing events are assumed on the side that weakens the shift.
         let up = seen.is_up();
         let least = rates(side(good, up), side(bad, !up)).shift(options)?;
         shifts.push(if least.is_up() == up {
@@ -154,7 +156,7 @@ mod tests {
         assert!(p(&none, &counted(800, 10_800, 1.0)) < 0.001);
         assert!(p(&counted(800, 10_800, 1.0), &none) < 0.001);
         assert!(p(&none, &counted(1, 10_001, 1.0)) > 0.1);
-        // In one run of each: what never happened happens now and then, or half as often.
+        // One run each: an event that never happened now does, or happens half as often.
         assert!(p(&none, &counted(60, 10_060, 1.0)) < 1e-6);
         assert!(p(&counted(60, 10_060, 1.0), &none) < 1e-6);
         assert!(p(&none, &counted(4, 10_004, 1.0)) > 0.05);

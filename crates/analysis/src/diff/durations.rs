@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether something takes longer than it did.
+//! Tests whether something takes longer than before.
 
 use lateralis_model::Quality;
 
@@ -7,99 +7,102 @@ use super::pace::{Pace, Sides};
 use super::run::{Estimate, Run, cliffs_delta};
 use super::shift::{Options, Shift, shift};
 
-/// Between runs of one program a quantile varies by this part of the distance, in logarithms,
-/// between the values a third and three times as far along (by odds: for the median, between the
-/// quartiles); by half as much again for each e-fold of it, since what varies so much waits for
-/// others. Measured, see docs/reference/diff.md.
+/// Between runs of one program, a quantile varies by this fraction of the logarithmic distance between
+/// the values at a third and three times its odds (for the median: the quartiles). The fraction grows by
+/// half for each e-fold of that distance, as durations with a wide spread are waits for others. Measured,
+/// see docs/reference/diff.md.
 const SPREAD_NOISE: f64 = 0.25;
 /// The level of the lower quartile.
 const LOWER: f64 = 0.25;
-/// And the mean by this part of the largest distance that a run has between median and p99: a few
-/// that were interrupted move it.
+/// The mean varies by this fraction of the largest distance between median and p99 in a run: a few
+/// interrupted spans move it.
 const MEAN_NOISE: f64 = 0.2;
-/// And p99 by this part of the largest distance that a run has between the values a tenth and ten
-/// times as far along: a few more that were interrupted, and it is one of them.
+/// p99 varies by this fraction of the largest distance in a run between the values at a tenth and ten
+/// times its odds: with a few more interrupted spans, p99 is one of them.
 const TAIL_NOISE: f64 = 0.5;
 /// The level of the tail.
 const TAIL: f64 = 0.99;
-/// So many values a run has beyond its tail, at least: else the tail is a few accidents.
+/// Minimum number of values beyond the tail; with fewer the tail is a matter of a few accidents.
 const TAIL_VALUES: f64 = 5.0;
-/// Values that overlap as much as this (Cliff's delta) did not move, whatever their quartiles do.
+/// Values that overlap this much (Cliff's delta) count as unchanged, whatever their quartiles do.
 const LEAST_DELTA: f64 = 0.147;
 
-/// Below this probability of chance a quartile has moved the other way.
+/// Below this p-value, a quartile counts as moved in the opposite direction.
 const AGAINST: f64 = 0.2;
 
-/// How durations of one kind moved.
+/// Shift of the durations of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DurationShift {
-    /// How many per run, before and after.
+    /// Number per run, before and after.
     pub count: (f64, f64),
     /// Total nanoseconds per run, before and after.
     pub total_ns: (f64, f64),
     /// The median.
     pub median: Shift,
-    /// The whole body, as its lower quartile; nothing if the quartiles moved in different
-    /// directions, the median by less than the threshold, or the values overlap nearly as before.
+    /// Shift of the whole body, given as its lower quartile. `None` if the quartiles moved in different
+    /// directions, the median moved by less than the threshold, or the values overlap almost as before.
     pub body: Option<Shift>,
-    /// Where it did not move as a whole: the lower quartile, if neither of the others surely moved
-    /// the other way. The rest may be hidden by what other programs do.
+    /// Shift of the lower quartile if the body did not move as a whole, and neither of the other
+    /// quartiles clearly moved the opposite way. Effects of other programs may hide the rest.
     pub lower: Option<Shift>,
     /// The mean.
     pub mean: Shift,
-    /// p99, where there are enough values.
+    /// p99, if there are enough values.
     pub tail: Option<Shift>,
-    /// Cliff's delta, from -1 to 1: how much more often a duration of BAD is the longer one than
-    /// a duration of GOOD.
+    /// Cliff's delta, from -1 to 1: how much more often a duration of BAD is longer than a duration of
+    /// GOOD than the reverse.
     pub delta: f64,
-    /// Exact where no event is missing; else shifts are lower bounds of themselves.
+    /// Exact if no event is missing; otherwise shifts are lower bounds.
     pub quality: Quality,
-    /// A claim of the body is wrong with this probability at least, however sure it looks from inside of
-    /// the runs: of what waits, [`chance_of_two_states`]; else 0.
+    /// Lower bound of the probability that a claim about the body is wrong, however certain it looks
+    /// within the runs: for waits, [`chance_of_two_states`]; otherwise 0.
     pub least_probability: f64,
-    /// And one of the mean or of p99, where only some of them wait.
+    /// Likewise for a claim about the mean or p99, for which it suffices that some of the durations are
+    /// waits.
     pub least_probability_of_tail: f64,
 }
 
 impl DurationShift {
-    /// Nanoseconds of a run that a shift of the body stands for: negative if it is quicker now.
+    /// Effect of the shift of the body on the length of a run in nanoseconds: negative if it is faster
+    /// now.
     #[must_use]
     pub fn body_ns(&self) -> f64 {
         self.body.map_or(0.0, |_| beside(&self.median)) * self.count.1
     }
 
-    /// Nanoseconds of a run that the shift of the lower quartile stands for: of one half of them.
+    /// Effect of the shift of the lower quartile on the length of a run in nanoseconds, for one half of
+    /// the spans.
     #[must_use]
     pub fn lower_ns(&self) -> f64 {
         self.lower.as_ref().map_or(0.0, beside) * self.count.1 / 2.0
     }
 
-    /// Nanoseconds of a run that the shift of the mean stands for.
+    /// Effect of the shift of the mean on the length of a run in nanoseconds.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         beside(&self.mean) * self.count.1
     }
 
-    /// Nanoseconds of a run that the shift of the tail stands for.
+    /// Effect of the shift of the tail on the length of a run in nanoseconds.
     #[must_use]
     pub fn tail_ns(&self) -> f64 {
         self.tail.as_ref().map_or(0.0, beside) * self.count.1 * (1.0 - TAIL)
     }
 }
 
-/// From what was to be expected to what was seen.
+/// Difference between the expected and the measured value.
 fn beside(shift: &Shift) -> f64 {
     shift.after - shift.before * shift.pace
 }
 
-/// What tells the pace of a name: the lower quartile of its durations, which what other programs
-/// do to this one moves least. Of each recording its durations; `None` where there are none.
+/// Estimates that a name contributes to the pace: the lower quartile of its durations, which other
+/// programs affect least. Takes the durations of each recording; `None` if a recording has none.
 ///
 /// Cost: linear.
 #[must_use]
 pub fn paced_by(good: &[Option<&Run>], bad: &[Option<&Run>], options: &Options) -> Sides {
     let of = |side: &[Option<&Run>]| -> Vec<Option<Estimate>> {
-        // What is missing may have been the quickest.
+        // The missing ones may have been the fastest.
         let whole = |run: &&Run| run.missing() == 0;
         side.iter().map(|run| run.filter(whole).and_then(|run| run.quantile(LOWER))).collect()
     };
@@ -107,9 +110,9 @@ pub fn paced_by(good: &[Option<&Run>], bad: &[Option<&Run>], options: &Options) 
     Sides { good: of(good), bad: of(bad), noise: level_noise(all(), LOWER, options) }
 }
 
-/// Compares runs beside a pace; `None` if a side has not a single duration.
+/// Compares runs relative to a pace; `None` if a side has no durations.
 ///
-/// Cost: linear, after the runs were made.
+/// Cost: linear, given the runs.
 #[must_use]
 pub fn compare_durations(
     good: &[Run],
@@ -167,8 +170,9 @@ pub fn compare_durations(
     })
 }
 
-/// Whether the quickest moved with the median, by half of its factor at least. The first item of a queue
-/// does not wait, however full the queue is later; work that was added to each item, it has too.
+/// Whether the fastest durations moved with the median, by at least half of its factor. The first item of
+/// a queue does not wait, however full the queue is later; work added to each item affects the first as
+/// well.
 fn moved_as_a_whole(good: &[Run], bad: &[Run], median: &Shift, options: &Options) -> bool {
     let quickest = |runs: &[Run]| {
         let of: Vec<f64> = runs.iter().filter_map(Run::quickest).map(f64::ln).collect();
@@ -179,14 +183,15 @@ fn moved_as_a_whole(good: &[Run], bad: &[Run], median: &Shift, options: &Options
     by * of_median > 0.0 && by.abs() >= (of_median.abs() / 2.0).max(options.threshold.ln_1p())
 }
 
-/// Queues, locks and what waits behind them have two states for a whole run of one program: nearly empty,
-/// or full once and ever after. If runs take one by chance, this is the largest probability, for any
-/// chance, that all runs of one side are in one state and all of the other in the other.
+/// Queues, locks and their waiters can have two states for a whole run of one program: nearly empty, or
+/// filled once and full from then on. If runs take one of the states at random, this is the largest
+/// probability, over all odds, that all runs of one side are in one state and all of the other side in
+/// the other.
 #[must_use]
 pub fn chance_of_two_states(good: usize, bad: usize) -> f64 {
     let (good, bad) = (good.min(1000) as i32, bad.min(1000) as i32);
     let of = |p: f64| p.powi(good) * (1.0 - p).powi(bad) + p.powi(bad) * (1.0 - p).powi(good);
-    // One hundredth is near enough to the greatest of so flat a curve.
+    // Steps of one hundredth suffice for the maximum of such a flat curve.
     (0..=100).map(|percent| of(f64::from(percent) / 100.0)).fold(0.0, f64::max)
 }
 
@@ -194,9 +199,8 @@ fn means(runs: &[Run]) -> Vec<Estimate> {
     runs.iter().filter_map(Run::mean).collect()
 }
 
-/// The lower quartile, if median and upper quartile moved the same way. What other programs do
-/// to this one makes some of its spans longer and none shorter: the quicker ones tell most of
-/// the program itself.
+/// The lower quartile, if median and upper quartile moved the same way. Other programs make some spans of
+/// this one longer and none shorter: the faster spans reflect the program itself best.
 fn body(quartiles: &[Option<Shift>; 3], delta: f64, options: &Options) -> Option<Shift> {
     let [Some(lower), Some(median), Some(upper)] = *quartiles else {
         return None;
@@ -206,7 +210,7 @@ fn body(quartiles: &[Option<Shift>; 3], delta: f64, options: &Options) -> Option
     (one_way && is_far && delta.abs() >= LEAST_DELTA).then_some(lower)
 }
 
-/// The lower quartile, if nothing speaks against it.
+/// The lower quartile, if no other evidence contradicts it.
 fn lower(quartiles: &[Option<Shift>; 3], delta: f64) -> Option<Shift> {
     let [Some(lower), Some(median), Some(upper)] = *quartiles else {
         return None;
@@ -216,8 +220,8 @@ fn lower(quartiles: &[Option<Shift>; 3], delta: f64) -> Option<Shift> {
     (agrees && !is_against(&median) && !is_against(&upper)).then_some(lower)
 }
 
-/// What runs of one program are taken to vary by at a level: all alike, and as part of what values
-/// within them vary by around it.
+/// Assumed variation between runs of one program at a level: a part that is the same for all, and a part
+/// proportional to the spread of the values around the level.
 fn level_noise<'a>(runs: impl Iterator<Item = &'a Run>, level: f64, options: &Options) -> f64 {
     let is_tail = level >= TAIL;
     let odds = if is_tail { 10.0 } else { 3.0 };
@@ -233,13 +237,13 @@ fn level_noise<'a>(runs: impl Iterator<Item = &'a Run>, level: f64, options: &Op
     options.noise.hypot(if is_tail { TAIL_NOISE * most } else { spread })
 }
 
-/// The same of the mean.
+/// Assumed variation of the mean between runs.
 fn mean_noise<'a>(runs: impl Iterator<Item = &'a Run>, options: &Options) -> f64 {
     let distances = runs.filter(|run| !run.is_empty()).map(|run| run.distance(0.5, TAIL));
     options.noise.hypot(MEAN_NOISE * distances.fold(0.0, f64::max))
 }
 
-/// The shift of a quantile. Where durations are missing: the smallest that could be.
+/// Shift of a quantile. If durations are missing: the smallest possible one.
 fn quantile_shift(
     good: &[Run],
     bad: &[Run],
@@ -376,7 +380,7 @@ mod tests {
         assert_eq!(chance_of_two_states(1, 1), 0.5);
         assert_eq!(chance_of_two_states(2, 2), 0.125);
         assert_eq!(chance_of_two_states(3, 3), 0.03125);
-        // One run may well be the one in six that is full.
+        // A single run may well be the one in six that is full.
         assert!((chance_of_two_states(1, 5) - 0.067).abs() < 0.001);
     }
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What changed between two programs, or two versions of one, if anything did.
+//! Differences between two programs, or two versions of one.
 //!
-//! Two runs of the same program are never equal: other programs run, memory lies elsewhere.
-//! So "different" is not asked, but "different by more than a threshold, and by more than runs
-//! of the same program differ". Five sources of error are told apart:
+//! Two runs of the same program are never equal: other programs run, memory is laid out differently. So
+//! the question is not whether they differ, but whether they differ by more than a threshold, and by more
+//! than runs of the same program. Five sources of error are distinguished:
 //!
-//! * within a run: from stretches of the run ([`Run`]), since what follows each other is alike;
+//! * within a run: estimated from parts of the run ([`Run`]), since consecutive values are similar;
 //! * between runs: a prior ([`Options::noise`]), and as many runs as there are: their variance is
 //!   drawn towards the prior with the weight of [`PRIOR_FREEDOM`] runs (the moderated t of
 //!   Smyth 2004), so that one run each already gives an answer and many give a better one;
-//! * between machines, or one machine at two times: what everything of a recording has in common
-//!   ([`Pace`]) is taken off;
-//! * between states of what waits: a queue that ran full in one recording is no other program
+//! * between machines, or one machine at two times: the common factor of everything in a recording
+//!   ([`Pace`]) is removed;
+//! * between states of queues: a queue that was full in one recording does not make another program
 //!   ([`chance_of_two_states`]);
 //! * between many comparisons: Benjamini and Hochberg's adjustment ([`adjust`]).
 //!
-//! All work is on logarithms: a shift is a factor, noise is a share.
+//! All computation is on logarithms: a shift is a factor, noise is a fraction.
 //!
 //! ```text
 //! GOOD runs ─┐                     ┌─ body   all three quartiles moved
@@ -25,8 +25,8 @@
 //! all p ───── adjust ──────────────── which of them to believe
 //! ```
 //!
-//! Where events are missing, a quantile is taken at the level that speaks most against the
-//! shift, wherever the missing ones would lie; what cannot be bounded is not claimed.
+//! If events are missing, a quantile is taken at the level that weakens the shift most, wherever the
+//! missing values would be; nothing is claimed about values without a bound.
 
 mod counts;
 mod durations;
@@ -43,8 +43,8 @@ pub use run::{Estimate, Run, cliffs_delta};
 pub use samples::{SampledCount, SampledShift, compare_samples};
 pub use shift::{Options, PRIOR_FREEDOM, Shift};
 
-/// Adjusts probabilities of error for having asked so many questions: of those reported below a
-/// limit, so large a share is wrong in the long run (Benjamini and Hochberg 1995).
+/// Adjusts p-values for the number of comparisons: of the results below a limit, that fraction is wrong
+/// in the long run (Benjamini and Hochberg 1995).
 ///
 /// Cost: O(n log n).
 pub fn adjust(probabilities: &mut [f64]) {

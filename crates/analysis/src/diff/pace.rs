@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What everything of a recording has in common: how fast the machine was.
+//! Speed of the machine: the common factor of everything in a recording.
 //!
-//! A processor at another clock rate, or with a busy neighbour, makes all work of a recording
-//! longer by one factor. One recording says nothing of how fast the next one's machine will be;
-//! but the other spans do: what they all share is taken for the machine, and only what moves
-//! against them for the program. So a recording is compared with itself first.
+//! A CPU at another clock rate, or with a busy neighbour, makes all work of a recording longer by one
+//! factor. One recording does not predict the speed of the machine in the next; but the other spans show
+//! it. What all of them share is attributed to the machine, and only what deviates from that to the
+//! program. So a recording is compared with itself first.
 //!
-//! The factor is not known, but how likely each is: by how much machines are paced apart (a
-//! prior, [`PACE_NOISE`]; with several recordings a side also what is seen), and by how well the
-//! shifts of the others agree on it. One in ten of them may have moved by itself, and perhaps
-//! half of them wait for something and keep no pace at all. The probability of a
-//! shift is averaged over what the pace may be. A number is never judged by a pace that it has
-//! itself a part in.
+//! The factor is not known exactly; it has a probability distribution. That depends on how far machines
+//! differ in speed (a prior, [`PACE_NOISE`]; with several recordings per side also their measured
+//! spread), and on how well the shifts of the other names agree. One name in ten may have moved by
+//! itself, and perhaps half of them wait for something and do not follow the pace at all. The probability
+//! of a shift is averaged over this distribution. A number is never judged by a pace to which it has
+//! contributed.
 
 use super::run::{Estimate, variance};
 use super::shift::{Options, difference};
 use super::student;
 
-/// Standard deviation of the pace of one recording, in noises ([`Options::noise`]): 5 %.
-/// Measured, see docs/reference/diff.md.
+/// Standard deviation of the pace of one recording, in units of [`Options::noise`]: 5 %. Measured, see
+/// docs/reference/diff.md.
 const PACE_NOISE: f64 = 2.5;
-/// As many recordings the assumed pace counts as; also how heavy its tails are (see
+/// Weight of the assumed pace, in recordings; also determines the weight of its tails (see
 /// [`Belief::freedom`]).
 const PACE_FREEDOM: f64 = 4.0;
-/// Share of the tolerated error for saying that the program as a whole is another.
+/// Fraction of the tolerated error for the claim that the program as a whole differs.
 const PACE_ERROR: f64 = 0.2;
-/// How likely it is that a name has moved by itself, and how far (half of them further, by the
-/// logarithm: Cauchy's distribution, so that the furthest say the least of the pace).
+/// Probability that a name has moved by itself, and its typical distance (half of them move further, in
+/// logarithms: a Cauchy distribution, so that the furthest names affect the pace least).
 const MOVED: (f64, f64) = (0.1, 0.3);
-/// How likely it is that only half of the names keep pace.
+/// Probability that only half of the names follow the pace.
 const HALF: f64 = 0.15;
-/// So many of the best known names tell the pace.
+/// Number of most precisely known names from which the pace is estimated.
 const MOST_NAMES: usize = 256;
-/// And around so many of them it is looked for.
+/// Number of names around which candidates of the pace are sampled.
 const MOST_CENTRES: usize = 64;
-/// What is less likely than this, all together, is left out.
+/// Total probability of the candidates that are dropped.
 const NEGLIGIBLE: f64 = 1e-6;
 
-/// By which factor a number is expected to be another, and how likely that is.
+/// Expected factor of a number, as a probability distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pace {
     /// Logarithms of factors and their probabilities, ascending.
     points: Vec<(f64, f64)>,
-    /// Probability that the number does not keep pace.
+    /// Probability that the number does not follow the pace.
     free: f64,
 }
 
 impl Pace {
-    /// The machine is as fast as it was.
+    /// Unchanged speed of the machine.
     #[must_use]
     pub fn steady() -> Self {
         Self { points: vec![(0.0, 1.0)], free: 0.0 }
     }
 
-    /// The likely factor: the median, as a logarithm.
+    /// The most likely factor: the median, as a logarithm.
     pub(super) fn centre(&self) -> f64 {
         self.at(0.5)
     }
 
-    /// How far it may be from the centre: half of what lies between a sixth and five sixths.
+    /// Standard error around the centre: half the distance between the quantiles at one and five sixths.
     pub(super) fn error(&self) -> f64 {
         (self.at(0.84) - self.at(0.16)) / 2.0
     }
 
-    /// Below it lies such a share of what the pace may be. Half of a point is on each side of it;
-    /// rounding must not make the point behind of it.
+    /// Quantile of the pace. Half of a point's probability is on each side of it; rounding must not
+    /// select the following point.
     fn at(&self, share: f64) -> f64 {
         let all = self.points.iter().map(|point| point.1).sum::<f64>() * share * (1.0 - 1e-9);
         let mut below = 0.0;
@@ -75,56 +75,56 @@ impl Pace {
         self.points.iter().find(reached).or(self.points.last()).map_or(0.0, |point| point.0)
     }
 
-    /// The likely factor.
+    /// The most likely factor.
     #[must_use]
     pub fn factor(&self) -> f64 {
         self.centre().exp()
     }
 
-    /// Least and largest factor: 95 % confidence.
+    /// Least and largest factor at 95 % confidence.
     #[must_use]
     pub fn interval(&self) -> (f64, f64) {
         let half = 2.0 * self.error();
         ((self.centre() - half).exp(), (self.centre() + half).exp())
     }
 
-    /// The mean of a probability over what the pace may be.
+    /// Mean of a probability over the distribution of the pace.
     pub(super) fn mean(&self, of: impl Fn(f64) -> f64) -> f64 {
         let bound: f64 = self.points.iter().map(|&(pace, weight)| weight * of(pace)).sum();
         bound + if self.free > 0.0 { self.free * of(0.0) } else { 0.0 }
     }
 }
 
-/// What the estimates of one name were in each recording; `None` where it did not occur.
+/// Estimates of one name in each recording; `None` if it did not occur.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sides {
-    /// Of the good recordings.
+    /// Those of the good recordings.
     pub good: Vec<Option<Estimate>>,
-    /// Of the bad ones.
+    /// Those of the bad recordings.
     pub bad: Vec<Option<Estimate>>,
-    /// Standard deviation between recordings that is assumed.
+    /// Assumed standard deviation between recordings.
     pub noise: f64,
 }
 
-/// The pace of each name, told by the others.
+/// Pace of each name, estimated from the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paces {
-    /// By which pace the names are judged that told it, in their order.
+    /// Paces for the names that contribute to the estimate, in their order.
     pub each: Vec<Pace>,
-    /// And all other numbers.
+    /// Pace for all other numbers.
     pub others: Pace,
-    /// The pace that all names together show.
+    /// Pace estimated from all names together.
     pub seen: Pace,
-    /// Probability that machines are paced so far apart.
+    /// Probability of such a difference in speed between machines.
     pub probability: f64,
-    /// Whether that is too unlikely: then it is the program that is another as a whole, and
-    /// names are judged by what machines do, not by each other.
+    /// Whether that is too unlikely: then the program as a whole differs, and names are judged by the
+    /// prior of machines instead of by each other.
     pub is_program: bool,
 }
 
 /// Finds the pace of the bad recordings against the good ones.
 ///
-/// Cost: some thousand steps for each of at most 256 names, and memory for as many.
+/// Cost: some thousand steps for each of at most 256 names, and proportional memory.
 #[must_use]
 pub fn paces(names: &[Sides], options: &Options) -> Paces {
     let told: Vec<Option<Told>> = names.iter().map(|sides| Told::of(sides, options)).collect();
@@ -161,29 +161,29 @@ impl Told {
         let present =
             |side: &[Option<Estimate>]| side.iter().flatten().copied().collect::<Vec<_>>();
         let found = difference(&present(&sides.good), &present(&sides.bad), sides.noise)?;
-        // Noise of none must not make a name infinitely sure.
+        // An assumed noise of zero must not make a name infinitely certain.
         let error = found.error.max(options.noise / 4.0).max(1e-4);
         Some(Self { difference: found.difference, error })
     }
 
-    /// How likely its shift is at a pace, where it keeps that and where it does not.
+    /// Likelihood of its shift at a pace, with and without following it.
     fn likelihood(&self, pace: f64) -> f64 {
         let (share, far) = MOVED;
         let away = self.difference - pace;
         let bound = (-0.5 * (away / self.error).powi(2)).exp() / self.error;
-        // Both up to the root of 2 π.
+        // Both up to a factor of the root of 2 π.
         let far = far + self.error;
         let moved = (2.0 / std::f64::consts::PI).sqrt() / (far * (1.0 + (away / far).powi(2)));
         (1.0 - share) * bound + share * moved
     }
 }
 
-/// What is believed of the pace between both sides before the names are asked.
+/// Prior distribution of the pace between both sides.
 #[derive(Debug, Clone, Copy)]
 struct Belief {
-    /// Standard deviation of its logarithm.
+    /// Standard deviation of the logarithm of the pace.
     scale: f64,
-    /// Of Student's distribution: as heavy tails as few recordings deserve.
+    /// Degrees of freedom of Student's distribution: heavy tails for few recordings.
     freedom: f64,
 }
 
@@ -202,14 +202,14 @@ impl Belief {
         Self { scale, freedom: 2.0 * PACE_FREEDOM + freedom }
     }
 
-    /// Density up to a factor.
+    /// Density up to a constant factor.
     fn density(&self, pace: f64) -> f64 {
         let t = pace / self.scale;
         (1.0 + t * t / self.freedom).powf(-(self.freedom + 1.0) / 2.0)
     }
 }
 
-/// How much faster or slower than its side each recording was: the median over the names.
+/// Speed of each recording relative to its side: the median over the names.
 fn recording_paces(names: &[Sides], side: fn(&Sides) -> &Vec<Option<Estimate>>) -> Vec<f64> {
     let recordings = names.iter().map(|name| side(name).len()).max().unwrap_or(0);
     let mut away: Vec<Vec<f64>> = vec![Vec::new(); recordings];
@@ -233,15 +233,15 @@ fn median(values: &mut [f64]) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Paces that may be, and how likely each name makes them.
+/// Candidates of the pace, and their likelihood for each name.
 struct Field<'a> {
     told: &'a [Option<Told>],
-    /// Names that tell, by index.
+    /// Indices of the names that contribute.
     telling: Vec<usize>,
     nodes: Vec<f64>,
-    /// Of each node the logarithm of its prior weight.
+    /// Logarithm of the prior weight of each node.
     prior: Vec<f64>,
-    /// Of each node the sum over the names: all keep pace, half of them do.
+    /// Sums over the names for each node: if all follow the pace, and if half of them do.
     sums: Vec<[f64; 2]>,
 }
 
@@ -270,7 +270,7 @@ impl<'a> Field<'a> {
         field
     }
 
-    /// What a name says of a node.
+    /// Contribution of a name to a node.
     fn share(&self, node: usize, name: usize) -> [f64; 2] {
         let Some(told) = self.told.get(name).copied().flatten() else {
             return [0.0; 2];
@@ -280,7 +280,7 @@ impl<'a> Field<'a> {
         [bound.max(1e-300).ln(), half.max(1e-300).ln()]
     }
 
-    /// The pace that all names tell, or all but one.
+    /// Pace estimated from all names, or from all but one.
     fn pace(&self, without: Option<usize>) -> Pace {
         let logs: Vec<[f64; 2]> = (0..self.nodes.len())
             .map(|node| {
@@ -295,7 +295,7 @@ impl<'a> Field<'a> {
         let weights = logs.iter().map(|pair| pair.map(|log| (log - most).exp()));
         let weights: Vec<[f64; 2]> = weights.collect();
         let all: f64 = weights.iter().flatten().sum();
-        // Of the names half of which keep pace, this one is as likely as any.
+        // If half of the names follow the pace, this one is as likely to do so as any.
         let point = |(node, [bound, half]): (usize, &[f64; 2])| {
             (self.nodes[node], (bound + half / 2.0) / all)
         };
@@ -306,7 +306,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Leaves out what does not count, and gives what was left out to the rest.
+/// Drops negligible points and distributes their weight over the others.
 fn prune(points: &mut Vec<(f64, f64)>) {
     let mut weights: Vec<f64> = points.iter().map(|point| point.1).collect();
     weights.sort_by(f64::total_cmp);
@@ -324,9 +324,9 @@ fn prune(points: &mut Vec<(f64, f64)>) {
     points.iter_mut().for_each(|point| point.1 *= before / after);
 }
 
-/// Where to look: over the prior, and closely around what the names tell.
+/// Candidates: over the range of the prior, and densely around the shifts of the names.
 fn nodes(belief: &Belief, told: impl Iterator<Item = Told>) -> Vec<f64> {
-    // Ever wider steps: out to thirty standard deviations.
+    // Steps of increasing width, out to thirty standard deviations.
     let prior = (-40..=40).map(|step| {
         let t = f64::from(step) / 4.0;
         belief.scale * t * (1.0 + t.abs() / 5.0)
@@ -355,7 +355,7 @@ fn nodes(belief: &Belief, told: impl Iterator<Item = Told>) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// One recording a side of each name, that moved by so many percent.
+    /// One recording per side of each name, moved by the given percentages.
     fn names(percent: &[f64]) -> Vec<Sides> {
         let one = |value: f64| vec![Some(Estimate { value, error: 0.003 })];
         let name = |percent: &f64| Sides {
@@ -372,7 +372,7 @@ mod tests {
         let all = paces(&names(&[11.0, 10.0, 9.0, 10.0, 35.0]), &options);
         assert!((all.seen.factor() / 1.1 - 1.0).abs() < 0.02, "{}", all.seen.factor());
         assert!(!all.is_program && all.probability > 0.05, "{}", all.probability);
-        // Without its own share the last is judged by the others.
+        // Without its own contribution, the last name is judged by the others.
         assert!((all.each[4].factor() / 1.1 - 1.0).abs() < 0.02);
         let one = paces(&names(&[0.0, 20.0, 0.0, 0.0]), &options);
         assert!((one.each[1].factor() - 1.0).abs() < 0.01);
@@ -383,7 +383,7 @@ mod tests {
     fn a_name_alone_has_any_pace_that_machines_have() {
         let alone = &paces(&names(&[20.0]), &Options::default()).each[0];
         assert_eq!(alone.factor(), 1.0);
-        // 5 % of each recording, with heavier tails.
+        // 5 % for each recording, with heavier tails.
         assert!((0.06..0.09).contains(&alone.error()), "{}", alone.error());
         let none = paces(&[], &Options::default());
         assert!(none.each.is_empty() && none.others == none.seen);

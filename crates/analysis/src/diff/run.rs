@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One run's durations of one kind, and how well its quantiles and its mean are known.
+//! Durations of one kind in one run, and the precision of their quantiles and mean.
 
 /// Durations of one kind in one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Nanoseconds, in the order in which they happened.
+    /// Nanoseconds, in time order.
     in_time: Vec<u64>,
-    /// The same, shortest first.
+    /// Nanoseconds, in ascending order.
     sorted: Vec<u64>,
-    /// How many more there may have been, because events were lost or could not be read.
+    /// Upper bound of durations that are missing because events were lost or unreadable.
     missing: u64,
 }
 
-/// The most between the quartiles, and from the quickest to the median, of durations that are alike.
+/// Largest ratio between the quartiles, and between the fastest and the median, of steady durations.
 const STEADY: f64 = 2.0;
 
-/// A number and the standard error of its logarithm within the run.
+/// A number, and the standard error of its logarithm within the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// In the unit of the values.
@@ -25,8 +25,7 @@ pub struct Estimate {
 }
 
 impl Run {
-    /// Durations in the order of time; up to `missing` more were not seen (`u64::MAX`: nobody
-    /// knows how many).
+    /// From durations in time order; at most `missing` more were not recorded (`u64::MAX` if unknown).
     ///
     /// Cost: a sorted copy, O(n log n).
     #[must_use]
@@ -36,44 +35,44 @@ impl Run {
         Self { in_time, sorted, missing }
     }
 
-    /// How many were seen.
+    /// Number of recorded durations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Whether none was seen.
+    /// Whether there are no recorded durations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
-    /// How many more there may have been.
+    /// Upper bound of missing durations.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// In the order in which they happened.
+    /// Durations in time order.
     #[must_use]
     pub fn in_time(&self) -> &[u64] {
         &self.in_time
     }
 
-    /// Shortest first.
+    /// Durations in ascending order.
     #[must_use]
     pub fn sorted(&self) -> &[u64] {
         &self.sorted
     }
 
-    /// All together, in nanoseconds.
+    /// Sum, in nanoseconds.
     #[must_use]
     pub fn total_ns(&self) -> u128 {
         self.sorted.iter().map(|&nanos| u128::from(nanos)).sum()
     }
 
-    /// The level among what was seen that is at least (`up`), or at most, the level `q` of all
-    /// there was, wherever the missing ones would lie; `None` if that is outside.
+    /// Level among the recorded durations that is at least (`up`), or at most, the level `q` of all
+    /// durations, wherever the missing ones would be; `None` if there is no such level.
     pub(super) fn worst_level(&self, q: f64, up: bool) -> Option<f64> {
         let all = self.len() as f64 + self.missing as f64;
         let share = self.missing as f64 / all;
@@ -81,19 +80,19 @@ impl Run {
         (self.missing == 0 || (level > 0.0 && level < 1.0)).then_some(level)
     }
 
-    /// The quantile at a level from 0 to 1. `None` of nothing.
+    /// Quantile at a level from 0 to 1. `None` if there are no durations.
     ///
-    /// What follows each other in time is alike: a slow phase is a slow phase of many. So the
-    /// error is not that of so many independent values. The share of values below the quantile
-    /// is taken of each of some stretches of the run; how it varies between stretches says how
-    /// well the share is known, and the quantiles at the ends of that uncertainty say how well
-    /// the quantile is (batch means of the indicator, then order statistics).
+    /// Consecutive durations are similar: a slow phase affects many of them. So the error is larger than
+    /// that of independent values. The fraction of values below the quantile is taken in each of several
+    /// parts of the run; its variance between the parts gives the precision of the fraction, and the
+    /// quantiles at the ends of that uncertainty give the precision of the quantile (batch means of the
+    /// indicator, then order statistics).
     ///
     /// Cost: O(n).
     pub(super) fn quantile(&self, level: f64) -> Option<Estimate> {
         let value = self.at(level)?;
         let below = |values: &[u64]| {
-            // Ties count half, else a value that occurs often would be no quantile of itself.
+            // Ties count half; otherwise a frequent value would not be a quantile of itself.
             let count: f64 = values.iter().map(|&v| half_order(v, value)).sum();
             count / values.len() as f64
         };
@@ -103,7 +102,7 @@ impl Run {
         Some(Estimate { value: value.max(1) as f64, error: (width / 4.0).max(self.least_error()) })
     }
 
-    /// The mean, with the error that its stretches show. `None` of nothing.
+    /// Mean, with the error estimated from parts of the run. `None` if there are no durations.
     pub(super) fn mean(&self) -> Option<Estimate> {
         if self.is_empty() {
             return None;
@@ -114,13 +113,13 @@ impl Run {
         Some(Estimate { value, error: error.max(self.least_error()) })
     }
 
-    /// Distance of two quantiles, as the logarithm of their ratio; 0 of nothing.
+    /// Distance of two quantiles as the logarithm of their ratio; 0 if there are no durations.
     pub(super) fn distance(&self, low: f64, high: f64) -> f64 {
         let ln = |level| self.at(level).map_or(0.0, |value| (value.max(1) as f64).ln());
         ln(high) - ln(low)
     }
 
-    /// Whether most of them take the same time, give or take: what waits for others does not.
+    /// Whether most durations are about the same, which is not so for waits.
     pub(super) fn is_steady(&self) -> bool {
         let of = |low: f64, high: f64| self.distance(low, high) <= STEADY.ln();
         let from_quickest = self.quickest().is_none_or(|quickest| {
@@ -129,7 +128,7 @@ impl Run {
         of(0.25, 0.75) && from_quickest
     }
 
-    /// Whether the longest are like the others, and nearly no time is in those that are not.
+    /// Whether the longest durations are like the others, and outliers take nearly no time.
     pub(super) fn has_short_tail(&self) -> bool {
         let longest = STEADY * self.at(0.5).unwrap_or(0).max(1) as f64;
         let from = self.sorted.partition_point(|&nanos| nanos as f64 <= longest);
@@ -137,32 +136,33 @@ impl Run {
         self.distance(0.5, 0.99) <= STEADY.ln() && beyond as f64 <= 0.05 * self.total_ns() as f64
     }
 
-    /// What the quickest take: the third, since one or two may be accidents. `None` of nothing.
+    /// The third shortest duration: the shortest one or two may be accidents. `None` if there are no
+    /// durations.
     pub(super) fn quickest(&self) -> Option<f64> {
         let nanos = self.sorted.get(2).or(self.sorted.last())?;
         Some((*nanos).max(1) as f64)
     }
 
-    /// Nearest rank.
+    /// Nearest-rank quantile.
     fn at(&self, level: f64) -> Option<u64> {
         let rank = (level * self.len() as f64).ceil().max(1.0) as usize;
         self.sorted.get(rank.min(self.len()).checked_sub(1)?).copied()
     }
 
-    /// A few values that happen to be equal do not make their quantiles known: what happens
-    /// once in a run varies by a third (one standard error) for all that the run says.
+    /// A few values that happen to be equal do not make their quantile precise: a duration that occurs
+    /// once in a run is assumed to vary by a third (one standard error).
     fn least_error(&self) -> f64 {
         if self.shows_its_spread() { 0.0 } else { 0.33 }
     }
 
-    /// Whether there are enough values to see how much they vary. What happens once in a run may meet a
-    /// cold cache in one run and not in the next, and then takes several times as long.
+    /// Whether there are enough values to estimate their variation. Something that happens once in a run
+    /// may have a cold cache in one run and a warm one in the next, and then takes several times as long.
     pub(super) fn shows_its_spread(&self) -> bool {
         stretches(self.len()) >= 2
     }
 
-    /// Standard error of a mean over the run, from how it varies between stretches of it; `None`
-    /// where there are too few values to tell.
+    /// Standard error of a mean over the run, from its variation between parts of the run; `None` if
+    /// there are too few values.
     fn error_of_mean(&self, of: impl Fn(&[u64]) -> f64) -> Option<f64> {
         let stretches = stretches(self.len());
         if stretches < 2 {
@@ -178,8 +178,8 @@ impl Run {
     }
 }
 
-/// Into how many stretches so many values are cut: long ones, so that what follows each other
-/// in one is alike and two are not.
+/// Number of parts for this number of values: long ones, so that values within one are similar and
+/// different parts are independent.
 fn stretches(count: usize) -> usize {
     match count {
         0..8 => 0,
@@ -195,7 +195,7 @@ fn half_order(value: u64, pivot: u64) -> f64 {
     }
 }
 
-/// Sample variance; 0 of fewer than two.
+/// Sample variance; 0 for fewer than two values.
 pub(super) fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -205,8 +205,8 @@ pub(super) fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)
 }
 
-/// Cliff's delta of two sorted samples: how much more often one of `after` exceeds one of
-/// `before` than the other way round, from -1 to 1. It is Mann and Whitney's U, scaled.
+/// Cliff's delta of two sorted samples, from -1 to 1: how much more often a value of `after` exceeds one
+/// of `before` than the reverse. It is a scaled Mann–Whitney U.
 ///
 /// Cost: O(n + m).
 #[must_use]

@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which functions more samples were taken in, or fewer.
+//! Finds functions in which more or fewer samples were taken.
 //!
-//! A sample falls into a function with the share of the time that the program spends in it. How many there
-//! are of one is therefore known no better than chance lets it be: of the samples of both sides, so many fall
-//! to each as there are runs, if nothing changed ([`binomial_upper_tail`]).
+//! The probability that a sample falls into a function is the fraction of time that the program spends in
+//! it. So the count of a function is only known up to chance: if nothing changed, the samples of both
+//! sides are distributed in proportion to their numbers of runs ([`binomial_upper_tail`]).
 
 use super::student::binomial_upper_tail;
 use super::{Options, adjust};
 
-/// Samples that were taken in a function, in all runs of each side.
+/// Samples taken in a function, in all runs of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampledCount {
-    /// Of the good ones.
+    /// Samples of the good runs.
     pub before: u64,
-    /// Of the bad ones.
+    /// Samples of the bad runs.
     pub after: u64,
 }
 
-/// How far a function shifted.
+/// Shift of a function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledShift {
-    /// Which of those that were compared.
+    /// Index among the compared functions.
     pub index: usize,
-    /// Samples in a run of the good ones; with `pace`, as they would be in one of the bad ones.
+    /// Samples per good run; scaled by `pace` to a bad run.
     pub before: f64,
-    /// Samples in a run of the bad ones.
+    /// Samples per bad run.
     pub after: f64,
-    /// Share of wrong ones among this and those that are surer.
+    /// Expected fraction of wrong results among this and all more certain ones.
     pub probability: f64,
 }
 
 impl SampledShift {
-    /// How many samples more.
+    /// Number of additional samples.
     #[must_use]
     pub fn more(&self) -> f64 {
         self.after - self.before
     }
 }
 
-/// Functions that differ by more than the threshold, and by more than chance and what runs of one program
-/// differ by; those that explain most samples first. `runs`: of each side; `pace`: how many samples one of
-/// the bad runs has for each of a good one, if no function changed.
+/// Functions that differ by more than the threshold, and by more than chance and the variation between
+/// runs of one program explain; those with the largest effect first. `runs`: number of runs per side;
+/// `pace`: samples of a bad run for each sample of a good one if no function changed.
 ///
-/// Cost: as many logarithms as there are functions.
+/// Cost: one logarithm per function.
 #[must_use]
 pub fn compare_samples(
     counts: &[SampledCount],
@@ -56,7 +56,7 @@ pub fn compare_samples(
         let all = before + after;
         let expected = before * pace / good;
         let is_more = after * good > before * bad;
-        // What runs of one program differ by is no difference yet.
+        // Variation between runs of one program is not a difference.
         let noise = 1.0 + options.noise;
         let bad = if is_more { bad * noise } else { bad / noise };
         let chance = bad / (good + bad);
@@ -65,7 +65,7 @@ pub fn compare_samples(
             false => binomial_upper_tail(before, all, 1.0 - chance),
         };
         let after = after / runs.1.max(1) as f64;
-        // It can be more, or fewer.
+        // Two-sided: it may be more or fewer.
         SampledShift { index, before: expected, after, probability: (2.0 * tail).min(1.0) }
     };
     let mut all: Vec<SampledShift> = counts.iter().enumerate().map(shift).collect();
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn runs_and_pace_are_taken_off() {
-        // Two runs against one that is half as long: 200 of 400 are as many.
+        // Two runs against one of half their length: 200 of 400 is the same rate.
         let same = counts(&[(1600, 400), (800, 200)]);
         assert!(compare_samples(&same, (2, 1), 0.5, &Options::default()).is_empty());
         let one_more = counts(&[(1600, 400), (800, 400)]);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn of_equal_programs_hardly_any_is_called_different() {
-        // Numbers of a simple generator, as Poisson's with this mean are: sums of many small chances.
+        // Poisson-like numbers with this mean from a simple generator: sums of many small chances.
         let mut seed = 7_u64;
         let mut poisson = |mean: u64| {
             (0..mean * 100)

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! By which factor a number moved, and whether it did.
+//! Factor by which a number moved, and whether that is significant.
 
 use super::pace::Pace;
 use super::run::{Estimate, variance};
 use super::student::{self, Student};
 
-/// As many runs the assumed noise between runs counts as.
+/// Weight of the assumed noise between runs, in runs.
 pub const PRIOR_FREEDOM: f64 = 16.0;
 
-/// What counts as a difference.
+/// Criteria for a difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// Shifts by a smaller share than this are of no interest: 0.05 is 5 %.
+    /// Smaller shifts than this fraction are ignored: 0.05 is 5 %.
     pub threshold: f64,
-    /// How much even a thing that always takes the same time varies from run to run of the same
-    /// program: one standard deviation, as a share. What varies within a run is taken to vary
-    /// between runs, too.
+    /// Assumed variation between runs of the same program, even for something that always takes the same
+    /// time: one standard deviation, as a fraction. Variation within a run is assumed to occur between
+    /// runs, too.
     pub noise: f64,
-    /// Tolerated share of wrong claims among all claims.
+    /// Tolerated fraction of wrong claims among all claims.
     pub error: f64,
 }
 
@@ -27,56 +27,56 @@ impl Default for Options {
     }
 }
 
-/// How far one number moved.
+/// Shift of one number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// In GOOD: the geometric mean over its runs.
+    /// Value in GOOD: the geometric mean over its runs.
     pub before: f64,
-    /// In BAD.
+    /// Value in BAD.
     pub after: f64,
-    /// By which factor everything else moved, which is taken for the machine.
+    /// Factor by which everything else moved, which is attributed to the machine.
     pub pace: f64,
-    /// Least and largest factor from `before` to `after`, beside the pace: 95 % confidence.
+    /// Least and largest factor from `before` to `after`, relative to the pace, at 95 % confidence.
     pub factor: (f64, f64),
-    /// Probability of seeing so large a shift, either way, if there were none; 1 if the shift is
-    /// within the threshold.
+    /// Probability of a shift at least this large, either way, if there were no difference; 1 if the
+    /// shift is within the threshold.
     pub probability: f64,
-    /// The same if runs of one program did not differ from each other: small here and large
-    /// there means that more runs would tell.
+    /// The same probability if runs of one program did not differ from each other: if this is small and
+    /// `probability` is large, more runs would decide.
     pub probability_within: f64,
 }
 
 impl Shift {
-    /// From `before` to `after`, beside the pace; 1.2 is 20 % more.
+    /// Factor from `before` to `after`, relative to the pace; 1.2 is 20 % more.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.after / (self.before * self.pace)
     }
 
-    /// Whether it went up.
+    /// Whether the number increased.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.after >= self.before * self.pace
     }
 }
 
-/// The difference of the means of two sides, and what it may be wrong by; all of logarithms.
+/// Difference of the means of two sides, with its error; all as logarithms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Difference {
-    /// The mean of GOOD.
+    /// Mean of GOOD.
     pub before: f64,
-    /// From there to the mean of BAD.
+    /// Mean of BAD minus mean of GOOD.
     pub difference: f64,
     /// Standard error of the difference.
     pub error: f64,
-    /// The same if runs of one program did not differ from each other.
+    /// Standard error if runs of one program did not differ from each other.
     pub error_within: f64,
     /// Degrees of freedom of the error.
     pub freedom: f64,
 }
 
-/// The difference between estimates of several runs each; `None` if a side has none. `noise` is
-/// the standard deviation between runs that is assumed.
+/// Difference between estimates of several runs per side; `None` if a side has none. `noise` is the
+/// assumed standard deviation between runs.
 pub(super) fn difference(
     before: &[Estimate],
     after: &[Estimate],
@@ -90,7 +90,7 @@ pub(super) fn difference(
     let (n, m) = (x.len() as f64, y.len() as f64);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let all = || before.iter().chain(after);
-    // What one run of its kind varies by: in itself, and between runs.
+    // Variance of one run: within itself, and between runs.
     let within = all().map(|estimate| estimate.error.powi(2)).sum::<f64>() / (n + m);
     let freedom = n + m - 2.0;
     let seen = if freedom > 0.0 {
@@ -110,7 +110,7 @@ pub(super) fn difference(
     })
 }
 
-/// The shift between estimates of several runs each, beside the pace; `None` if a side has none.
+/// Shift between estimates of several runs per side, relative to the pace; `None` if a side has none.
 pub(super) fn shift(
     before: &[Estimate],
     after: &[Estimate],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Student's t distribution: how likely is so large a shift, if there is none?
+//! Student's t distribution: the probability of a shift this large if there is no difference.
 
-/// The distribution with so many degrees of freedom; infinitely many: the normal one.
+/// The distribution with a number of degrees of freedom; infinity gives the normal distribution.
 #[derive(Debug, Clone, Copy)]
 pub struct Student {
     freedom: f64,
@@ -12,7 +12,7 @@ pub struct Student {
 impl Student {
     /// Cost: some dozen logarithms.
     pub fn new(freedom: f64) -> Self {
-        // Beyond this the two distributions differ less than the method errs.
+        // Beyond this, the two distributions differ by less than the error of the method.
         let freedom = freedom.min(1e7);
         let (a, b) = (freedom / 2.0, 0.5);
         let known = freedom > 0.0;
@@ -20,7 +20,7 @@ impl Student {
         Self { freedom, ln_beta }
     }
 
-    /// Probability that t is exceeded. A `t` that is no number says nothing: 1.
+    /// Probability that `t` is exceeded; 1 if `t` is NaN.
     pub fn upper_tail(&self, t: f64) -> f64 {
         let Self { freedom, ln_beta } = *self;
         if t.is_nan() || freedom.is_nan() || freedom <= 0.0 {
@@ -52,7 +52,8 @@ pub fn quantile(tail: f64, freedom: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Probability of at least `successes` in `trials`, each with this chance (Abramowitz and Stegun 26.5.24).
+/// Probability of at least `successes` in `trials`, each with probability `chance` (Abramowitz and Stegun
+/// 26.5.24).
 pub fn binomial_upper_tail(successes: f64, trials: f64, chance: f64) -> f64 {
     if successes <= 0.0 {
         return 1.0;
@@ -69,7 +70,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64, ln_beta: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction is quick on this side only; the other follows by symmetry.
+    // The fraction converges quickly only on this side; the other follows by symmetry.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a, ln_beta);
     }

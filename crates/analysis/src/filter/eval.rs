@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Asking an expression about an event.
+//! Evaluates an expression on an event.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use lateralis_model::{
 
 use super::{Comparison, Expression, Known, Operand, Step, matches_pattern};
 
-/// What an event does not carry itself.
+/// Inputs that an event does not contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// Names of processes and threads.
@@ -25,9 +25,9 @@ pub(super) enum Found<'a> {
     Integer(i128),
     Real(f64),
     Text(Cow<'a, str>),
-    /// A value with a name of its own.
+    /// A value with a label.
     Labelled(i128, &'a str),
-    /// Something that is there, but is neither number nor text.
+    /// Present, but neither number nor text.
     Other,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn truth_of(found: &Found<'_>) -> bool {
     }
 }
 
-/// A fact that every event may have.
+/// A built-in property of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact<'a> {
     /// A number.
@@ -64,9 +64,9 @@ pub enum Fact<'a> {
     Text(Cow<'a, str>),
 }
 
-/// What is known of an event besides its fields; `None` where its trace does not tell.
+/// A property of an event besides its fields; `None` if the trace does not have it.
 ///
-/// Cost: a walk over its contexts where the tracer has no words of its own for it.
+/// Cost: a walk over the contexts of the event if the tracer has no dedicated field for it.
 #[must_use]
 pub fn fact<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Option<Fact<'a>> {
     match find_known(known, event, context)? {
@@ -104,7 +104,7 @@ fn text<'a>(found: &'a Found<'_>) -> Option<&'a str> {
     }
 }
 
-/// None where the two cannot be compared.
+/// `None` if the two cannot be compared.
 pub(super) fn order(left: &Found<'_>, right: &Found<'_>) -> Option<Ordering> {
     if let (Some(left), Some(right)) = (text(left), text(right)) {
         return Some(left.cmp(right));
@@ -179,8 +179,7 @@ fn found(field: Field<'_>) -> Option<Found<'_>> {
     })
 }
 
-/// The text that an array of characters is, as far as its first NUL
-/// [CTF 1.8.3 §4.2.5]; `None` if it is another array.
+/// Text of an array of characters, up to its first NUL [CTF 1.8.3 §4.2.5]; `None` for other arrays.
 #[must_use]
 pub fn text_of(elements: lateralis_model::Elements<'_>) -> Option<String> {
     let mut text = Vec::new();
@@ -233,14 +232,15 @@ fn find_known<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Opt
     }
 }
 
-/// Names that tracers give these fields: ours, LTTng's (with and without the
-/// underscore that CTF 1.8 hides), the kernel's.
+/// Names of these fields in different tracers: ours, LTTng's (with and without the underscore that CTF
+/// 1.8 adds), the kernel's.
 pub(super) const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_vpid", "_pid"];
 pub(super) const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_vtid", "_tid"];
 pub(super) const COMMAND_FIELDS: [&str; 4] = ["comm", "procname", "_procname", "thread_name"];
 
 fn common<'a>(event: &Event<'a>, name: &str) -> Option<Field<'a>> {
-    // Beside the common context the own one holds an id as its format had it, a text for instance.
+    // Beside a common context, the specific one has an id in the source format's form, for instance a
+    // text.
     let scopes = [event.common_context(), event.context(), event.packet_context()];
     scopes.into_iter().flatten().find_map(|fields| fields.get(name))
 }

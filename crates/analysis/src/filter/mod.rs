@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Choosing events by an expression over their fields.
+//! Selects events by an expression over their fields.
 //!
 //! ```text
 //! bytes > 4k && $process == "redis-server"
@@ -9,15 +9,15 @@
 //!
 //! * `name`, `a.b`, `list[2]`: a field of the payload, else of the event's context, the
 //!   common context, the packet
-//! * `$event $subsystem $phase $cpu $pid $tid $process $thread $stream $time`: what every event
-//!   has; `$time` in nanoseconds on the timeline
+//! * `$event $subsystem $phase $cpu $pid $tid $process $thread $stream $time`: properties of every event;
+//!   `$time` in nanoseconds on the timeline
 //! * `12`, `0x1f`, `-3`, `1.5`: numbers; with `ns us ms s` nanoseconds, with `k M G` powers of
 //!   1024
 //! * `"text"`, `'text'`, `WORD`: text; a bare word right of an operator is text, so labels
 //!   need no quotes
 //! * `== != < <= > >=`: compare; a field with labels compares by label with text, by value with
 //!   numbers
-//! * `=~ !~`: the text matches a pattern with `*` and `?`, or does not
+//! * `=~ !~`: the text matches a pattern with `*` and `?`, or does not match it
 //! * `&& || ! ( )`: as in C
 //!
 //! A bare operand is true if it exists and is not 0, empty or false. An event
@@ -34,7 +34,7 @@ pub use parse::SyntaxError;
 
 use lateralis_model::Event;
 
-/// An expression, ready to be asked.
+/// A parsed expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     root: Expression,
@@ -70,27 +70,27 @@ enum Operand {
     Known(Known),
 }
 
-/// A step into a field.
+/// A step of a field path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Member(String),
     Element(usize),
 }
 
-/// What every event has, besides fields.
+/// A property of every event, besides its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Known {
     /// Its full name.
     Event,
     /// The part of the name before the colon.
     Subsystem,
-    /// What the format says beside the name that it is: `begin`, `end`, `instant` …
+    /// Type of the event in its format, beside the name: `begin`, `end`, `instant` …
     Phase,
-    /// The processor it happened on.
+    /// CPU on which it happened.
     Cpu,
     /// Id of the process that wrote it.
     Pid,
-    /// Id of that thread.
+    /// Id of the thread that wrote it.
     Tid,
     /// Name of the process.
     Process,
@@ -98,37 +98,36 @@ pub enum Known {
     Thread,
     /// Name of its stream.
     Stream,
-    /// When it happened, in nanoseconds on the timeline.
+    /// Time of the event, in nanoseconds on the timeline.
     Time,
 }
 
 impl Filter {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// Where it cannot be understood, with the column.
+    /// If the expression is invalid, with the column.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         Ok(Self { root: parse::expression(text)? })
     }
 
-    /// Whether the event is chosen.
+    /// Whether the event is selected.
     ///
-    /// Cost: a walk over the fields for each field that the expression names.
+    /// Cost: a walk over the fields for each field in the expression.
     #[must_use]
     pub fn matches(&self, event: &Event<'_>, context: &Context<'_>) -> bool {
         eval::truth(&self.root, event, context)
     }
 }
 
-/// Whether `pattern`, with `*` for any characters and `?` for one byte, is the
-/// whole text.
+/// Whether `pattern`, with `*` for any characters and `?` for one byte, matches the whole text.
 ///
 /// Cost: O(pattern × text), no recursion.
 #[must_use]
 pub fn matches_pattern(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
-    // Where to go on if what follows the last star does not fit.
+    // Position to resume at if the part after the last star does not match.
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Fields that an expression names although no event of a trace can have them.
+//! Finds fields in an expression that no event of a trace can have.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use lateralis_model::{FieldClass, FieldKind, Trace};
 use super::{Expression, Filter, Operand, Step};
 
 impl Filter {
-    /// The fields of the expression that no event of the trace can have, each once, as
-    /// they were written: every comparison with them fails.
+    /// Fields of the expression that no event of the trace can have, each once, as written: every
+    /// comparison with them fails.
     ///
-    /// Cost: a walk over the classes for each field that the expression names.
+    /// Cost: a walk over the classes for each field in the expression.
     #[must_use]
     pub fn unknown_fields(&self, trace: &Trace) -> Vec<String> {
         let mut named = Vec::new();
@@ -32,8 +32,8 @@ impl Filter {
     }
 }
 
-/// Names of the fields that events of a trace have: of their payload, contexts and
-/// packets, without those inside of others; sorted.
+/// Names of the fields of events of a trace: of their payload, contexts and packets, without nested ones;
+/// sorted.
 ///
 /// Cost: a walk over the classes.
 #[must_use]
@@ -72,7 +72,7 @@ fn collect<'f>(expression: &'f Expression, named: &mut Vec<&'f [Step]>) {
     }
 }
 
-/// Whether a field of this class can have what the steps lead to.
+/// Whether a field of this class can have a value at the path.
 fn leads_somewhere(class: &FieldClass, steps: &[Step]) -> bool {
     let Some((step, rest)) = steps.split_first() else {
         return true;

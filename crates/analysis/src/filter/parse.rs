@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From text to an expression: recursive descent with a bound on the depth.
+//! Parser of expressions: recursive descent with a bound on the depth.
 
 use std::fmt;
 
 use super::{Comparison, Expression, Known, Operand, Step};
 
-/// Parentheses and negations inside each other.
+/// Maximum nesting of parentheses and negations.
 const DEPTH_MAX: usize = 64;
 
-/// Why an expression cannot be understood.
+/// Syntax error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// Column in characters, from 1.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a thread, or a processor, is in the midst of: the innermost of its named spans.
+//! Innermost named span of a thread or CPU at a time.
 
 use std::collections::BTreeSet;
 
 use lateralis_units::Nanos;
 
-/// From each time on, the name of the innermost span; ascending times.
+/// Name of the innermost span from each time on; ascending times.
 #[derive(Debug, Clone, Default)]
 pub struct Labels(Vec<(Nanos, Option<u32>)>);
 
 impl Labels {
-    /// Of spans (begin, end, name) in any order. The innermost is the one that began last; of
-    /// those that began at once, the one that ends first.
+    /// From spans (begin, end, name) in any order. The innermost is the one that began last; among those
+    /// that began at the same time, the one that ends first.
     ///
     /// Cost: O(n log n).
     pub fn new(spans: &[(Nanos, Nanos, u32)]) -> Self {
@@ -43,7 +43,7 @@ impl Labels {
         Self(labels)
     }
 
-    /// The stretch that holds the moment just before `time`: since when, and its name.
+    /// The interval that contains the moment just before `time`: its begin, and its name.
     pub fn before(&self, time: Nanos) -> (Nanos, Option<u32>) {
         let behind = self.0.partition_point(|label| label.0 < time);
         match behind.checked_sub(1).and_then(|index| self.0.get(index)) {

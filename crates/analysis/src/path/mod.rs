@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why something took as long as it did: its critical path.
+//! Critical path: why something took as long as it did.
 //!
-//! From the end of a span back to its beginning: as long as its thread worked, the time is its
-//! own; where it waited, the time is that of whoever ended the wait, for as long as the wait
-//! lasted, and so on.
+//! Walks from the end of a span back to its begin. While the thread worked, the time is its own; where it
+//! waited, the time is that of the thread that ended the wait, for as long as the wait lasted, and so on.
 //!
 //! ```text
 //! shop    ──work──┐                                ┌──work──      the span
@@ -13,13 +12,13 @@
 //! path    ──work───────────desk───desk: read─desk────work──
 //! ```
 //!
-//! What is known of a thread: with switches of processors, when it ran, was ready and was
-//! blocked, and who woke it ([`Did`]); without, only its waits whose end somebody else is known to have
-//! caused ([`Wait`]): a lock that was released, a message that was sent.
+//! Knowledge about a thread: with CPU switches, when it ran, was runnable and was blocked, and its wakers
+//! ([`Did`]); without them, only waits whose end is known to have been caused by another thread
+//! ([`Wait`]): a lock that was released, a message that was sent.
 //!
-//! Kernels over plain numbers: threads and names are indices of the caller. Input may be of any
-//! order and contradict itself; the segments of a path always cover the span, each stretch of it
-//! once, and waits that go round in a circle end where they would begin again.
+//! Kernels over plain numbers: threads and names are indices of the caller. Input may be in any order and
+//! contradict itself; the segments of a path always cover the span, each part of it once, and cycles of
+//! waits end where they would start over.
 
 mod labels;
 mod scene;

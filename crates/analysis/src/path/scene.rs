@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All that is known of a stretch of time, indexed to be walked through backwards.
+//! Everything known about a time range, indexed for walking backwards.
 
 use lateralis_units::Nanos;
 
@@ -7,40 +7,40 @@ use super::labels::Labels;
 use super::threads::{Change, Did, states};
 use super::waits::Wait;
 
-/// Who makes a thread ready to run.
+/// Cause of a wakeup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WokenBy {
     /// This thread.
     Thread(u32),
-    /// An interrupt, which no thread is to blame for.
+    /// An interrupt that is not attributed to a thread.
     Interrupt,
-    /// Likely this thread; that it was none is not known.
+    /// Probably this thread; it is not known to be an interrupt.
     Likely(u32),
-    /// Whether it was a thread is not known.
+    /// Whether it was a thread is unknown.
     Unknown,
 }
 
-/// A named stretch of what a thread does.
+/// A named interval of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
-    /// Which thread.
+    /// The thread.
     pub thread: u32,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
     /// Its name.
     pub what: u32,
 }
 
-/// A processor is busy with an interrupt, whatever thread it has.
+/// A CPU handles an interrupt, whatever its thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy {
-    /// Which processor.
+    /// The CPU.
     pub cpu: u32,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
     /// Its name.
     pub what: u32,
@@ -49,23 +49,23 @@ pub struct Busy {
 /// A message with both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// Who sent it.
+    /// Sending thread.
     pub sender: u32,
-    /// When.
+    /// Time of the send.
     pub sent: Nanos,
-    /// Who got it.
+    /// Receiving thread.
     pub receiver: u32,
-    /// When.
+    /// Time of the receive.
     pub received: Nanos,
-    /// What the receiver did last before: it may have waited since.
+    /// Time of the receiver's previous activity: it may have waited since.
     pub idle_since: Nanos,
     /// Name of the channel.
     pub what: u32,
 }
 
 impl Message {
-    /// The wait for it. `None` if it was there before the receiver could wait for it, or was
-    /// sent by the receiver itself.
+    /// The wait for the message. `None` if it had arrived before the receiver could wait for it, or the
+    /// receiver sent it itself.
     #[must_use]
     pub fn wait(&self) -> Option<Wait> {
         let waited = self.sent > self.idle_since && self.sent <= self.received;
@@ -81,61 +81,61 @@ impl Message {
     }
 }
 
-/// Who has a processor.
+/// Occupant of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Occupant {
     /// This thread.
     Thread(u32),
-    /// Nobody.
+    /// No thread.
     Idle,
-    /// Nobody is known to: others than recorded threads may have come and gone.
+    /// Unknown: threads that are not recorded may have come and gone.
     Unknown,
 }
 
-/// A processor has somebody from a time on, until the next of it is told.
+/// Occupant of a CPU from a time on, until the next entry for the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occupied {
-    /// Since when.
+    /// Time.
     pub time: Nanos,
-    /// Which processor.
+    /// The CPU.
     pub cpu: u32,
-    /// By whom.
+    /// Its occupant.
     pub by: Occupant,
 }
 
-/// What goes into a [`Scene`], in any order.
+/// Input of a [`Scene`], in any order.
 #[derive(Debug, Clone, Default)]
 pub struct SceneBuilder {
-    /// What threads did.
+    /// State intervals of threads.
     pub did: Vec<Did>,
-    /// Named stretches of threads.
+    /// Named intervals of threads.
     pub named: Vec<Named>,
     /// Interrupts.
     pub busy: Vec<Busy>,
-    /// Waits whose cause is known: see [`super::causes`] and [`Message::wait`].
+    /// Waits with a known cause: see [`super::causes`] and [`Message::wait`].
     pub waits: Vec<Wait>,
-    /// Who had the processors: who ran instead of a thread that could.
+    /// Occupants of the CPUs: they show which thread ran instead of a runnable one.
     pub occupied: Vec<Occupied>,
-    /// Threads that an interrupt woke at a time, and its name, or that of what it completed.
+    /// Threads woken by an interrupt, the time, and the name of the interrupt or of what it completed.
     pub woken_for: Vec<(u32, Nanos, u32)>,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub struct Scene {
     pub(super) states: Vec<Vec<Change>>,
     pub(super) labels: Vec<Labels>,
     pub(super) busy: Vec<Labels>,
-    /// Of each thread, disjoint and ascending.
+    /// By thread, disjoint and ascending.
     pub(super) waits: Vec<Vec<Wait>>,
-    /// Of each processor, ascending.
+    /// By CPU, ascending.
     occupied: Vec<Vec<(Nanos, Occupant)>>,
     /// Ascending.
     woken_for: Vec<(u32, Nanos, u32)>,
 }
 
 impl Scene {
-    /// Who had a processor just before a time, and since when.
+    /// Occupant of a CPU just before a time, and since when.
     pub(super) fn occupant(&self, cpu: u32, time: Nanos) -> (Nanos, Occupant) {
         let of = self.occupied.get(cpu as usize).map_or(&[][..], Vec::as_slice);
         let behind = of.partition_point(|occupied| occupied.0 < time);
@@ -145,7 +145,7 @@ impl Scene {
         }
     }
 
-    /// What the interrupt was for that woke a thread at a time.
+    /// Purpose of the interrupt that woke a thread at a time.
     pub(super) fn woken_for(&self, thread: u32, time: Nanos) -> Option<u32> {
         let of = &self.woken_for;
         let index = of.partition_point(|(wakee, at, _)| (*wakee, *at) < (thread, time));
@@ -154,8 +154,8 @@ impl Scene {
 }
 
 impl SceneBuilder {
-    /// Indexes everything. What names a thread beyond `thread_count`, or a processor beyond
-    /// `cpu_count`, is left out.
+    /// Indexes everything. Items with a thread beyond `thread_count`, or a CPU beyond `cpu_count`, are
+    /// ignored.
     ///
     /// Cost: O(n log n).
     #[must_use]
@@ -186,7 +186,7 @@ impl SceneBuilder {
                 of.push((time, by));
             }
         }
-        // Stable: of equal times the last that was told.
+        // Stable: of equal times the last entry counts.
         occupied.iter_mut().for_each(|of| of.sort_by_key(|occupied| occupied.0));
         let mut woken_for = self.woken_for;
         woken_for.sort_unstable();
@@ -201,8 +201,8 @@ impl SceneBuilder {
     }
 }
 
-/// Of waits of one thread that overlap the one that ends first stays whole, since what follows
-/// it can only have begun then.
+/// Makes the waits of one thread disjoint: of two that overlap, the one that ends first is kept whole,
+/// since the next can only have begun then.
 fn disjoint(waits: &mut Vec<Wait>) {
     waits.sort_by_key(|wait| (wait.end, wait.begin));
     let mut free = Nanos(i64::MIN);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Paths of scenes that people can draw, and of any scene at all.
+//! Paths of small scenes drawn by hand, and of random scenes.
 
 use lateralis_units::Nanos;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn hold(thread: u32, end: i64, object: Option<u64>) -> Hold {
     Hold { thread, end: Nanos(end), family: 0, object }
 }
 
-/// `thread doing what waited begin-end`, one segment after the other.
+/// `thread doing what waited begin-end`, one segment per line.
 fn text(path: &Path) -> String {
     let name = |name: Option<u32>| name.map_or("-".to_owned(), |name| name.to_string());
     let of = |s: &Segment| {
@@ -41,7 +41,7 @@ fn text(path: &Path) -> String {
 
 #[test]
 fn a_lock_held_by_one_that_reads_names_both() {
-    // Thread 0 waits 20..81 for a lock that thread 1 holds until 80 and reads in from 30 to 70.
+    // Thread 0 waits 20..81 for a lock that thread 1 holds until 80, reading from 30 to 70.
     let waits =
         causes(&[waiting(0, 20, 81, Some(7))], &[hold(1, 80, Some(7)), hold(0, 90, Some(7))]);
     let builder = SceneBuilder {
@@ -95,7 +95,7 @@ fn a_message_leads_to_its_sender_and_back() {
     let expected = "0 unknown - - 0-10, 1 unknown - 4 10-20, 1 unknown 1 4 20-60, \
          0 in_flight 4 - 60-70, 0 unknown - - 70-100";
     assert_eq!(text(&path), expected);
-    // One that had been there already was not waited for.
+    // A message that was already there was not waited for.
     assert_eq!(Message { idle_since: Nanos(65), ..message }.wait(), None);
 }
 
@@ -123,7 +123,7 @@ fn the_path_goes_through_what_threads_did() {
          0 ready 3 - 60-75, 0 running 3 - 75-80, 0 running - - 80-90, 0 ready - - 90-95, \
          0 running - - 95-100";
     assert_eq!(text(&path), expected);
-    // Nobody has told who had the processors.
+    // The occupants of the CPUs are unknown.
     let instead: Vec<_> = path.segments.iter().filter_map(|segment| segment.instead).collect();
     assert_eq!(instead, [Occupant::Unknown; 3]);
     let woken: Vec<_> = path.segments.iter().filter_map(|segment| segment.woken_by).collect();
@@ -135,7 +135,7 @@ fn what_a_thread_did_where_nothing_says_so_is_not_guessed() {
     let builder = SceneBuilder {
         did: vec![
             did(0, 10, 20, State::Running(0), None),
-            // Switches are missing, and then it is woken.
+            // Switches are missing, then it is woken.
             did(0, 40, 40, State::Ready, Some(WokenBy::Thread(1))),
             did(0, 40, 50, State::Running(0), None),
             did(1, 30, 35, State::Ready, Some(WokenBy::Interrupt)),
@@ -194,8 +194,8 @@ fn a_span_of_no_length_or_of_nobody_has_no_path() {
     assert_eq!(text(&scene.path(0, Nanos(-5), Nanos(5))), "0 unknown - - -5-5");
 }
 
-/// Anything at all: threads and processors that do not exist, switches that contradict each
-/// other, waits that end before their cause and go round.
+/// Arbitrary input: threads and CPUs that do not exist, switches that contradict each other, waits that
+/// end before their cause or form cycles.
 fn scenes() -> impl Strategy<Value = SceneBuilder> {
     let time = || (0i64..60).prop_map(Nanos);
     let thread = || 0u32..5;

@@ -1,58 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What one thread did, stretch by stretch.
+//! State intervals of one thread.
 
 use lateralis_units::Nanos;
 
 use super::scene::WokenBy;
 
-/// What a thread does during a stretch.
+/// State of a thread during an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It runs on a processor.
     Running(u32),
-    /// It could run; another does.
+    /// It is runnable, while another thread runs.
     Ready,
     /// It waits.
     Blocked,
-    /// It is not known.
+    /// Unknown.
     Unknown,
 }
 
-/// A stretch of a thread in one state.
+/// An interval of a thread in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Did {
-    /// Which thread.
+    /// The thread.
     pub thread: u32,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
     /// The state.
     pub state: State,
-    /// Who brought it about, where it is the end of a wait.
+    /// Cause of the wakeup, if this is the end of a wait.
     pub woken_by: Option<WokenBy>,
 }
 
-/// From a time on, a state.
+/// A state from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// Since when.
+    /// Time.
     pub time: Nanos,
-    /// Which.
+    /// State.
     pub state: State,
-    /// Who woke the thread, if that made it ready.
+    /// Waker of the thread, if a wakeup made it ready.
     pub waker: Option<WokenBy>,
 }
 
-/// The states of each thread, ascending in time; empty where nothing is known.
+/// States of each thread, ascending in time; empty if nothing is known.
 pub fn states(thread_count: usize, mut did: Vec<Did>) -> Vec<Vec<Change>> {
-    // Stable: of those that begin at one time the last reported counts.
+    // Stable: of intervals that begin at the same time the last reported counts.
     did.sort_by_key(|did| did.begin);
     let mut threads: Vec<(Vec<Change>, Nanos)> = vec![(Vec::new(), Nanos(i64::MIN)); thread_count];
     for Did { thread, begin, end, state, woken_by } in did {
         let Some((changes, known_until)) = threads.get_mut(thread as usize) else { continue };
         if changes.is_empty() {
-            // Who is woken has waited, however long.
+            // A woken thread has waited, for an unknown time.
             let state = if woken_by.is_some() { State::Blocked } else { State::Unknown };
             changes.push(Change { time: Nanos(i64::MIN), state, waker: None });
         } else if *known_until < begin {

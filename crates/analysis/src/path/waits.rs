@@ -1,62 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who ended a wait: who had held what was waited for.
+//! Finds the thread that ended a wait: the previous holder of the object.
 
 use lateralis_units::Nanos;
 
 /// A wait whose end another thread caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// Who waits.
+    /// The waiting thread.
     pub thread: u32,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
-    /// Name of what it is.
+    /// Name of the wait.
     pub what: u32,
-    /// When the cause came about: a release, a sending.
+    /// Time of the cause: a release, a send.
     pub cause_time: Nanos,
-    /// Whose doing it was.
+    /// The thread that caused it.
     pub cause_thread: u32,
-    /// Whether something travels from the cause to the end of the wait.
+    /// Whether a message travels from the cause to the end of the wait.
     pub is_message: bool,
 }
 
-/// A wait as it was recorded: nobody has told whose doing its end was.
+/// A recorded wait whose cause is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who waits.
+    /// The waiting thread.
     pub thread: u32,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
-    /// Name of what it is.
+    /// Name of the wait.
     pub what: u32,
-    /// The family of waits and holds it is of.
+    /// Family of waits and holds to which it belongs.
     pub family: u32,
-    /// What is waited for, where that is known.
+    /// Object that is waited for, if known.
     pub object: Option<u64>,
 }
 
-/// Something that makes waits of its family end when it ends: a lock that is held; a signal, as
-/// a hold of no length.
+/// A hold whose end also ends waits of its family: of a lock; or a signal, as a hold of length 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
-    /// Who holds it.
+    /// The holding thread.
     pub thread: u32,
-    /// Until when.
+    /// End.
     pub end: Nanos,
     /// The family.
     pub family: u32,
-    /// What is held, where that is known.
+    /// Object that is held, if known.
     pub object: Option<u64>,
 }
 
-/// Finds who ended each wait: who of the other threads ended a hold of the same object last
-/// before the wait was over. Where the object of either is unknown, of the same family.
+/// Finds the thread that ended each wait: the other thread that last ended a hold of the same object
+/// before the wait was over. If the object of either is unknown, of the same family.
 ///
-/// Cost: O((n + m) log m), and per wait the holds of its own thread that end last.
+/// Cost: O((n + m) log m), plus the latest holds of its own thread for each wait.
 #[must_use]
 pub fn causes(waits: &[Waiting], holds: &[Hold]) -> Vec<Wait> {
     let mut by_object: Vec<&Hold> = holds.iter().filter(|hold| hold.object.is_some()).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Back from the end of a span to its beginning.
+//! Walks from the end of a span back to its begin.
 
 use std::collections::HashMap;
 
@@ -9,33 +9,32 @@ use super::scene::{Occupant, Scene, WokenBy};
 use super::threads::State;
 use super::waits::Wait;
 
-/// Waits for waits for waits: deeper than this nobody looks, and a circle ends here at last.
+/// Largest depth of nested waits; it also ends cycles.
 const MAX_DEPTH: usize = 64;
-/// Segments of one path; the rest of the span is then one segment.
+/// Largest number of segments of a path; the rest of the span is then one segment.
 const MAX_SEGMENTS: usize = 1 << 20;
 
-/// What a stretch of a path is spent on.
+/// Activity in a segment of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing {
     /// The thread runs.
     Running,
-    /// Its processor serves an interrupt.
+    /// Its CPU handles an interrupt.
     Interrupted,
-    /// The thread could run, and another does.
+    /// The thread is runnable, while another one runs.
     Ready,
-    /// It waits, and nobody is known whose doing the end of the wait was: a device, a timer, the
-    /// outside world.
+    /// It waits, and the thread that ended the wait is unknown: a device, a timer, the outside world.
     Blocked,
-    /// Its wait is over, and it has not noticed yet.
+    /// Its wait is over, but it has not continued yet.
     Resuming,
-    /// A message is under way to it.
+    /// A message to it is in flight.
     InFlight,
-    /// Whether it runs or waits is not known: there are no events of the scheduler, or not all.
+    /// Whether it runs or waits is unknown: scheduler events are missing, or incomplete.
     Active,
 }
 
 impl Doing {
-    /// The word used in tables and JSON.
+    /// Name in tables and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,34 +49,34 @@ impl Doing {
     }
 }
 
-/// A stretch of a path.
+/// A segment of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Whose it is.
+    /// Thread to which the time is attributed.
     pub thread: u32,
-    /// On which processor it runs.
+    /// CPU on which it runs.
     pub cpu: Option<u32>,
-    /// What it does.
+    /// Its activity.
     pub doing: Doing,
-    /// Name of the innermost span it is in, of the interrupt, or of the message.
+    /// Name of its innermost span, of the interrupt, or of the message.
     pub what: Option<u32>,
-    /// Name of the wait, of the thread whose path it is or of one between, that this is a part
-    /// of; `None` where the span's own thread goes on.
+    /// Name of the wait of which this is a part, on the path's own thread or on one in between; `None`
+    /// while the span's own thread runs.
     pub waited: Option<u32>,
-    /// Since when.
+    /// Begin.
     pub begin: Nanos,
-    /// Until when.
+    /// End.
     pub end: Nanos,
-    /// Of a thread that is blocked: what ended the wait, if no thread is known to have.
+    /// For a blocked thread: what ended the wait, if no thread is known to have ended it.
     pub woken_by: Option<WokenBy>,
-    /// Name of what the interrupt was that ended it, or of what it completed.
+    /// Name of the interrupt that ended it, or of what it completed.
     pub woken_for: Option<u32>,
-    /// Of a thread that is ready: who had the processor on which it runs next.
+    /// For a runnable thread: the occupant of the CPU on which it runs next.
     pub instead: Option<Occupant>,
 }
 
 impl Segment {
-    /// How long, in nanoseconds.
+    /// Length in nanoseconds.
     #[must_use]
     pub fn nanos(&self) -> u64 {
         self.end.0.abs_diff(self.begin.0)
@@ -87,16 +86,16 @@ impl Segment {
 /// A critical path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Path {
-    /// Ascending, each begins where the one before ends.
+    /// Ascending; each begins where the previous one ends.
     pub segments: Vec<Segment>,
-    /// Whether it was too long to be taken apart to its beginning.
+    /// Whether the path was too long to be followed to its begin.
     pub is_cut: bool,
-    /// Whether what ended a wait on it is not known, or only likely: then the rest of the wait may
-    /// be another's.
+    /// Whether the end of a wait on it has an unknown or only probable cause: then the rest of the wait
+    /// may belong to another thread.
     pub is_doubtful: bool,
 }
 
-/// A thread on the way, which is followed down to `floor`.
+/// A thread on the path, which is followed down to `floor`.
 struct Frame {
     thread: u32,
     floor: Nanos,
@@ -109,20 +108,20 @@ struct Walk<'a> {
     frames: Vec<Frame>,
     /// Last first.
     segments: Vec<Segment>,
-    /// What ended the wait that is walked through.
+    /// Cause of the end of the current wait.
     woken_by: Option<WokenBy>,
-    /// What the interrupt was that ended it.
+    /// Purpose of the interrupt that ended it.
     woken_for: Option<u32>,
-    /// Where a thread that is ready runs next, and who is there.
+    /// CPU on which a runnable thread runs next, and its occupant.
     next_cpu: Option<u32>,
     instead: Option<Occupant>,
     is_doubtful: bool,
 }
 
 impl Scene {
-    /// The path of what `thread` did between two times.
+    /// Path of a thread between two times.
     ///
-    /// Cost: by the segments, times the logarithm of what there is of a thread.
+    /// Cost: proportional to the segments, times the logarithm of the entries of a thread.
     #[must_use]
     pub fn path(&self, thread: u32, begin: Nanos, end: Nanos) -> Path {
         if begin >= end || thread as usize >= self.states.len() {
@@ -156,8 +155,8 @@ impl Scene {
 }
 
 impl Walk<'_> {
-    /// One step back in time, or from a thread to another. Each thread entered is left only
-    /// after time has passed, and none is entered twice at once: so it ends.
+    /// One step back in time, or from one thread to another. A thread is left only after time has passed,
+    /// and none is entered twice at once: so it terminates.
     fn step(&mut self) {
         let (thread, floor) = match self.frames.last() {
             Some(frame) if self.at > frame.floor => (frame.thread as usize, frame.floor),
@@ -204,7 +203,7 @@ impl Walk<'_> {
                     }
                     (None, Some(wait)) => self.wait(floor.max(since), &wait),
                     (None, None) => {
-                        // A wake-up that is not in the trace is as good as none.
+                        // A missing wakeup has an unknown cause.
                         let by = waker.map_or(WokenBy::Unknown, |(_, by)| by);
                         self.woken_by = Some(by);
                         self.woken_for =
@@ -218,7 +217,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes back to `floor` where nothing says whether the thread ran.
+    /// Goes back to `floor` if it is unknown whether the thread ran.
     fn unknown(&mut self, thread: usize, floor: Nanos) {
         let (since, wait) = self.wait_before(thread);
         let floor = floor.max(since);
@@ -228,7 +227,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The wait of a thread just before now, and since when; or since when there is none.
+    /// Wait of a thread just before the current time, and its begin; or the time since which there is
+    /// none.
     fn wait_before(&self, thread: usize) -> (Nanos, Option<Wait>) {
         let waits = &self.scene.waits[thread];
         let behind = waits.partition_point(|wait| wait.begin < self.at);
@@ -248,7 +248,7 @@ impl Walk<'_> {
         self.follow(floor, thread, time, Some(wait.what), Some(wait.what), wait.is_message);
     }
 
-    /// A wait since `floor`, which `cause` ended at `time`.
+    /// A wait since `floor`, ended by `cause` at `time`.
     fn follow(
         &mut self,
         floor: Nanos,
@@ -274,7 +274,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes back to `floor` as `doing` and the given name, else by the names of the thread.
+    /// Goes back to `floor` with activity `doing` and the given name, else with the names of the thread.
     fn emit_named(&mut self, floor: Nanos, doing: Doing, what: Option<u32>) {
         match what {
             Some(_) => self.plain(floor, doing, None, what),
@@ -282,8 +282,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes back to `floor`, a segment for each name that the thread has on the way, and for
-    /// each interrupt of its processor.
+    /// Goes back to `floor`, with a segment for each name of the thread on the way, and for each
+    /// interrupt of its CPU.
     fn emit(&mut self, floor: Nanos, doing: Doing, cpu: Option<u32>) {
         let Some(thread) = self.frames.last().map(|frame| frame.thread as usize) else {
             return;
@@ -303,7 +303,7 @@ impl Walk<'_> {
                 let of = self.next_cpu.map(|next| self.scene.occupant(next, self.at));
                 let (begin, by) = of.unwrap_or((Nanos(i64::MIN), Occupant::Unknown));
                 since = since.max(begin);
-                // Two that are one contradict each other.
+                // The thread itself as the occupant would be a contradiction.
                 let is_itself = by == Occupant::Thread(thread as u32);
                 self.instead = Some(if is_itself { Occupant::Unknown } else { by });
             }
@@ -312,7 +312,7 @@ impl Walk<'_> {
         }
     }
 
-    /// One segment, joined with the one behind it if that says the same.
+    /// Adds a segment, joined with the following one if they are equal.
     fn plain(&mut self, begin: Nanos, doing: Doing, cpu: Option<u32>, what: Option<u32>) {
         let Some(&Frame { thread, waited, .. }) = self.frames.last() else {
             return;
@@ -337,32 +337,32 @@ impl Walk<'_> {
     }
 }
 
-/// How much of a path is alike.
+/// Total of equal segments of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Whose.
+    /// Thread.
     pub thread: u32,
-    /// Doing what.
+    /// Activity.
     pub doing: Doing,
-    /// In what.
+    /// Span, interrupt or message.
     pub what: Option<u32>,
-    /// As a part of which wait.
+    /// Wait of which it is a part.
     pub waited: Option<u32>,
-    /// Who ran instead of one that was ready.
+    /// Occupant of the CPU, for a runnable thread.
     pub instead: Option<Occupant>,
-    /// By what it was ended, of a wait that no thread ended.
+    /// Cause of the end, for a wait that no thread ended.
     pub woken_by: Option<WokenBy>,
-    /// What that was for.
+    /// Purpose of that cause.
     pub woken_for: Option<u32>,
-    /// Nanoseconds in all.
+    /// Total in nanoseconds.
     pub nanos: u64,
-    /// In how many segments.
+    /// Number of segments.
     pub count: u64,
 }
 
-/// Where the time of a path went, most first; the processor does not tell shares apart.
+/// Distribution of the time of a path, largest first; the CPU does not distinguish shares.
 ///
-/// Cost: one look-up per segment.
+/// Cost: one lookup per segment.
 #[must_use]
 pub fn shares(segments: &[Segment]) -> Vec<Share> {
     let mut by_key: HashMap<_, Share> = HashMap::new();

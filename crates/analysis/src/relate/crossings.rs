@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages that left by one clock and arrived by another.
+//! Messages that were sent by one clock and received by another.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,19 +9,19 @@ use lateralis_units::Nanos;
 
 use super::Observed;
 
-/// Messages that are remembered; of others nothing is learnt.
+/// Messages that are remembered; others are ignored.
 const MESSAGES_MAX: usize = 1 << 20;
 
 /// A message from one clock to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
-    /// Number of the clock by which it left.
+    /// Number of the sender's clock.
     pub from: u32,
-    /// When.
+    /// Time of the send.
     pub sent: Nanos,
-    /// Number of the clock by which it arrived.
+    /// Number of the receiver's clock.
     pub to: u32,
-    /// When.
+    /// Time of the receive.
     pub received: Nanos,
 }
 
@@ -29,16 +29,16 @@ pub struct Crossing {
 struct Ends {
     send: Option<(u32, Nanos)>,
     receive: Option<(u32, Nanos)>,
-    /// Sent more than once: which of them arrived nobody knows.
+    /// Sent more than once: which one was received is unknown.
     is_ambiguous: bool,
 }
 
-/// Finds messages that cross clocks, of any order, with ends that are missing or come twice.
+/// Finds messages that cross clocks; ends may come in any order, be missing or repeated.
 ///
-/// Only what has a key, and a key that was sent once: by their order alone messages cannot be told
-/// apart where some are lost. One that arrives twice arrived first.
+/// Only messages with a key that was sent once: matched by order alone they cannot be identified if some
+/// are lost. Of several receives the first counts.
 ///
-/// Memory: by messages, of 1 048 576 at most.
+/// Memory: proportional to messages, at most 1 048 576.
 #[derive(Debug, Default)]
 pub struct Crossings {
     ends: HashMap<(u32, u64), Ends, RandomState>,
@@ -46,7 +46,7 @@ pub struct Crossings {
 }
 
 impl Crossings {
-    /// A message leaves. Cost: a look-up.
+    /// A message is sent. Cost: a lookup.
     pub fn send(&mut self, channel: u32, key: u64, clock: u32, time: Nanos) {
         if let Some(ends) = self.ends(channel, key) {
             ends.is_ambiguous |= ends.send.is_some();
@@ -54,7 +54,7 @@ impl Crossings {
         }
     }
 
-    /// A message arrives. Cost: a look-up.
+    /// A message is received. Cost: a lookup.
     pub fn receive(&mut self, channel: u32, key: u64, clock: u32, time: Nanos) {
         if let Some(ends) = self.ends(channel, key) {
             ends.receive = match ends.receive {
@@ -76,7 +76,7 @@ impl Crossings {
         }
     }
 
-    /// Ends of messages for which there was no room.
+    /// Number of ends for which there was no room.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
@@ -90,7 +90,8 @@ impl Crossings {
         })
     }
 
-    /// What they say of the line from one clock's times to another's; ours may be other times by now.
+    /// Observations about the line from one clock's times to another's; `ours` may have been converted
+    /// since.
     #[must_use]
     pub fn observed(&self, theirs: u32, ours: u32, our_time: impl Fn(Nanos) -> Nanos) -> Observed {
         let mut observed = Observed::default();
@@ -115,7 +116,7 @@ mod tests {
         crossings.receive(1, 7, 1, Nanos(100));
         crossings.send(1, 7, 0, Nanos(900));
         crossings.receive(1, 7, 1, Nanos(90));
-        // Sent twice, lost, within one clock, and of another channel.
+        // Sent twice, lost, within one clock, and on another channel.
         crossings.send(1, 8, 0, Nanos(1));
         crossings.send(1, 8, 0, Nanos(2));
         crossings.receive(1, 8, 1, Nanos(3));

@@ -9,18 +9,18 @@
 //!      └──────────────────► theirs
 //! ```
 //!
-//! Where they go at one of their times is an interval, and it is convex: over a stretch of time the
-//! farthest from a line between them is at one of the ends. Numbers are whole, and rounded outwards:
-//! the line that is true lies within what is said, if there is one.
+//! The possible values at one of their times are an interval, and the set is convex: over a time range,
+//! the largest distance from a line inside is at one of the ends. Numbers are integers, and rounded
+//! outwards: the true line is within the result, if there is one.
 
-/// Readings beyond are refused, so that products of two differences of them fit 128 bits.
+/// Larger readings are rejected, so that products of two differences fit 128 bits.
 const READING_MAX: i64 = 1 << 61;
 
-/// Two clocks of machines, each as fast as it says to within this, run apart by less: crystals keep
-/// 100 parts per million, and who corrects a clock turns it by 500 at most [ntp_adjtime(3)].
+/// Largest relative drift of two machine clocks of nominal speed: crystals are within 100 parts per
+/// million, and clock corrections change the rate by at most 500 [ntp_adjtime(3)].
 const MOST_APART: Slope = Slope { rise: 1, run: 1000 };
 
-/// How much faster one runs: never more than [`MOST_APART`] where it counts.
+/// Relative drift: never more than [`MOST_APART`] where it matters.
 #[derive(Debug, Clone, Copy)]
 struct Slope {
     rise: i128,
@@ -29,7 +29,7 @@ struct Slope {
 }
 
 impl Slope {
-    /// 2^63 * 2^62 each, at most.
+    /// Each product is at most 2^63 * 2^62.
     fn is_less(self, other: Self) -> bool {
         self.rise * other.run < other.rise * self.run
     }
@@ -47,7 +47,7 @@ impl Slope {
     }
 }
 
-/// A reading of theirs, and how far ours is ahead of it: below 2^61 and 2^62.
+/// A reading of their clock, and the offset of ours: below 2^61 and 2^62.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Point {
     at: i128,
@@ -60,50 +60,51 @@ impl Point {
     }
 }
 
-/// What is known of two clocks, observation by observation. Nanoseconds, theirs and ours.
+/// Observations about two clocks, in nanoseconds, theirs and ours.
 ///
-/// Memory: by observations.
+/// Memory: proportional to observations.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
-    /// The line is not below these.
+    /// Points that the line is not below.
     not_before: Vec<Point>,
-    /// The line is not below these either, `ahead` turned round.
+    /// Likewise, with `ahead` negated.
     not_after: Vec<Point>,
 }
 
-/// Why nothing can be said.
+/// Reason why the relation is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// There are observations of one side only: any difference explains them.
+    /// There are observations of one direction only: any offset explains them.
     OneWay,
-    /// No straight line, of clocks that run apart by a thousandth at most, explains them all.
+    /// No straight line explains them all, for clocks that drift apart by at most a thousandth.
     Contradiction,
 }
 
 impl Observed {
-    /// When theirs showed one, ours showed the other or more: what ours sent then has arrived there.
+    /// At reading `theirs`, our clock showed at least `ours`: a message sent by us at that time has
+    /// arrived there.
     pub fn not_before(&mut self, theirs: i64, ours: i64) {
         self.not_before.extend(point(theirs, ours));
     }
 
-    /// When theirs showed one, ours showed the other or less: what they sent then has arrived here.
+    /// At reading `theirs`, our clock showed at most `ours`: a message sent by them at that time has
+    /// arrived here.
     pub fn not_after(&mut self, theirs: i64, ours: i64) {
         self.not_after.extend(point(theirs, ours).map(turned));
     }
 
-    /// How many of each kind.
+    /// Number of observations of each direction.
     #[must_use]
     pub fn counts(&self) -> [usize; 2] {
         [self.not_before.len(), self.not_after.len()]
     }
 
-    /// All lines that contradict nothing; where each observation is allowed to be wrong by
-    /// `slack_ns`.
+    /// All lines that contradict no observation, each of which may be wrong by `slack_ns`.
     ///
     /// Cost: n log n.
     ///
     /// # Errors
-    /// If there is none, or nothing holds them from one side.
+    /// If there is no such line, or they are unbounded on one side.
     pub fn lines(&self, slack_ns: u32) -> Result<Lines, Unknown> {
         if self.not_before.is_empty() || self.not_after.is_empty() {
             return Err(Unknown::OneWay);
@@ -114,7 +115,7 @@ impl Observed {
             chain(points.iter().map(lower).collect())
         });
         let fastest = steepest(&below, &above).min(MOST_APART);
-        // Seen from the other side, what rises falls.
+        // Seen from the other side, rising is falling.
         let slowest = steepest(&above, &below).negated().max(MOST_APART.negated());
         let lines = Lines { below, above, slowest, fastest };
         let has_any = !fastest.is_less(slowest)
@@ -133,12 +134,12 @@ fn turned(point: Point) -> Point {
     Point { ahead: -point.ahead, ..point }
 }
 
-/// The upper convex hull: no other line is above all points than one above these.
+/// Upper convex hull: a line is above all points exactly if it is above these.
 fn chain(mut points: Vec<Point>) -> Vec<Point> {
     points.sort_unstable();
     let mut hull: Vec<Point> = Vec::new();
     for point in points {
-        // Of one time the last, which is the highest.
+        // Of points at one time, the last is the highest.
         if hull.last().is_some_and(|last| last.at == point.at) {
             hull.pop();
         }
@@ -152,16 +153,16 @@ fn chain(mut points: Vec<Point>) -> Vec<Point> {
     hull
 }
 
-/// The steepest that a line can be that is above `below` and under `above` (turned): as steep as the
-/// flattest from a point of the one to a later point of the other.
+/// Steepest slope of a line above `below` and under `above` (negated): that of the flattest line from a
+/// point of the one to a later point of the other.
 fn steepest(below: &[Point], above: &[Point]) -> Slope {
     let mut least = MOST_APART;
     for &turned_point in above {
         let end = turned(turned_point);
         let left = &below[..below.partition_point(|point| point.at < end.at)];
         let Some(edges) = left.len().checked_sub(1) else { continue };
-        // Edges fall more and more, so those whose line passes above the end come first, and
-        // as long as it does the next point is seen under a flatter slope.
+        // The slopes of the edges decrease, so the edges whose line passes above the end come first. As
+        // long as it does, the next point gives a flatter slope.
         let (mut first, mut last) = (0, edges);
         while first < last {
             let middle = (first + last) / 2;
@@ -181,17 +182,16 @@ fn steepest(below: &[Point], above: &[Point]) -> Slope {
 #[derive(Debug, Clone)]
 pub struct Lines {
     below: Vec<Point>,
-    /// Turned.
+    /// Negated.
     above: Vec<Point>,
     slowest: Slope,
     fastest: Slope,
 }
 
 impl Lines {
-    /// Our time when theirs is this, at least and at most: exactly as narrow as the observations
-    /// allow, but for rounding.
+    /// Bounds of our time at a reading of theirs: as narrow as the observations allow, but for rounding.
     ///
-    /// Cost: by what is left of the observations, of which there are few as a rule.
+    /// Cost: proportional to the remaining observations, of which there are usually few.
     #[must_use]
     pub fn at(&self, theirs: i64) -> (i64, i64) {
         let at = i128::from(theirs.clamp(-READING_MAX, READING_MAX));
@@ -205,14 +205,14 @@ impl Lines {
         (saturated(least), saturated(most))
     }
 
-    /// How much faster ours runs, parts per billion, at least and at most.
+    /// Bounds of the drift of our clock, in parts per billion.
     #[must_use]
     pub fn pace_ppb(&self) -> (i64, i64) {
         let ppb = |slope: Slope| slope.rise.saturating_mul(1_000_000_000) / slope.run;
         (ppb(self.slowest) as i64, ppb(self.fastest) as i64)
     }
 
-    /// Whether a line of this slope fits between.
+    /// Whether a line of this slope fits between the chains.
     fn allows(&self, slope: Slope) -> bool {
         let height = |point: &Point| point.ahead * slope.run - slope.rise * point.at;
         let below = self.below.iter().map(height).max();
@@ -222,10 +222,10 @@ impl Lines {
     }
 }
 
-/// The lowest that a line can be at a time that is above all of a chain, with a slope of the range.
+/// Lowest position at a time of a line above all points of a chain, with a slope in the range.
 fn lowest(chain: &[Point], at: i128, [slowest, fastest]: [Slope; 2]) -> i128 {
     let right = chain.partition_point(|point| point.at <= at);
-    // Free, it would lie on the edge there; in front of all points it is lowest where it is steepest.
+    // Unconstrained, it would be on the edge there; before all points it is lowest where it is steepest.
     let slope = match (right.checked_sub(1).and_then(|left| chain.get(left)), chain.get(right)) {
         (None, _) => fastest,
         (_, None) => slowest,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How two clocks relate, by what each saw of the other.
+//! Relation of two clocks, from messages between them.
 //!
 //! ```text
 //! theirs ──── send ────────── recv ───►      a message there:  f(send) <= recv
@@ -7,8 +7,8 @@
 //! ours   ────────── recv ─ send ──────►      f: their time to ours, a straight line
 //! ```
 //!
-//! [`Crossings`] finds the messages that both saw; [`Observed`] holds what they say of the line,
-//! and [`Lines`] all lines that contradict none of it.
+//! [`Crossings`] finds the messages with both ends; [`Observed`] holds the constraints that they give,
+//! and [`Lines`] all lines that satisfy them.
 
 mod crossings;
 mod lines;

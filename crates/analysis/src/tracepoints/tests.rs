@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Reads `0(100 1(110 )1:130`: number, mark, cycles. All in one lane; slot is row.
+/// Parses `0(100 1(110 )1:130`: number, mark, cycles. All in one lane; the slot is the row.
 fn read(text: &str) -> (Vec<Entry>, Odd) {
     let mut points = Tracepoints::default();
     for word in text.split_whitespace() {
@@ -63,8 +63,8 @@ fn a_clock_that_runs_backwards_gives_nothing_and_is_counted() {
 
 #[test]
 fn variance_is_of_the_samples_and_deviation_of_what_they_are_of() {
-    // The table of the tracepoints' manual: 740 samples, variance 295.16 and 2.75, standard
-    // deviation 17.19 and 1.66.
+    // The table of the tracepoints' manual: 740 samples, variance 295.16 and 2.75, standard deviation
+    // 17.19 and 1.66.
     for (variance, stddev) in [(295.16f64, 17.19f64), (2.75, 1.66)] {
         let ours = (variance * 740.0 / 739.0).sqrt();
         assert!((ours - stddev).abs() < 0.005, "{ours}");
@@ -88,7 +88,7 @@ fn one_sample_and_none() {
 
 #[test]
 fn nested_empty_pairs_tell_the_own_cost() {
-    // Outer 30, 34; inner 4, 6; an outer one with nothing, and one with two pairs inside.
+    // Outer 30, 34; inner 4, 6; an outer one with nothing inside, and one with two pairs inside.
     let text = "0(0 1(10 1)14 0)30 0(100 1(110 1)116 0)134 0(200 0)203 \
                 0(300 1(301 1)302 1(303 1)304 0)305";
     let (entries, odd) = read(text);
@@ -97,7 +97,7 @@ fn nested_empty_pairs_tell_the_own_cost() {
     assert_eq!((cost.effective.min, cost.effective.max), (4, 6));
     assert_eq!((cost.total.min, cost.total.max, cost.total.count), (26, 28, 2));
     assert_eq!(cost.unpaired, 2);
-    // Of an outer one, nothing is left but what the cost varies.
+    // For an outer one, only the variation of the cost remains.
     assert_eq!(cost.less(&entries[1]), 30 - 5 - 27);
     assert_eq!(cost.less(&entries[0]), 4 - 5);
     assert_eq!(own_cost(&entries, 1, 0), None);
@@ -105,7 +105,7 @@ fn nested_empty_pairs_tell_the_own_cost() {
 
 #[test]
 fn an_inner_one_beside_the_outer_is_no_pair() {
-    // Before it; begun before it; and an empty outer one behind.
+    // An inner one before it; one begun before it; and one after an empty outer one.
     for text in ["1(0 1)4 0(10 0)14", "1(0 0(2 1)4 0)14", "0(0 2(1 1)2 0)9"] {
         assert_eq!(own_cost(&read(text).0, 0, 1), None, "{text}");
     }
@@ -142,7 +142,7 @@ fn whole_entries_pair_as_they_follow_each_other() {
 }
 
 proptest! {
-    /// Against the rule told in one sentence, looked up backwards in the list of marks.
+    /// Compared with the rule itself, applied by searching backwards in the list of marks.
     #[test]
     fn entries_are_those_of_the_rule(
         marks in prop::collection::vec((any::<bool>(), 0u32..3, 0u64..50), 0..120),
@@ -187,12 +187,12 @@ proptest! {
         let moments = Moments::of(&mut samples.clone()).unwrap();
         let n = samples.len() as f64;
         let mean = samples.iter().sum::<i64>() as f64 / n;
-        // Another formula: mean of all squared differences of two, halved.
+        // A different formula: half the mean of all squared differences of two.
         let pairs: f64 = samples.iter().flat_map(|a| samples.iter().map(move |b| (a - b) as f64))
             .map(|difference| difference * difference).sum();
         let variance = pairs / (2.0 * n * n);
         prop_assert!((moments.mean - mean).abs() < 1e-6);
-        // Of durations it is the same number.
+        // For durations it is the same number.
         let nanos: Vec<u64> = samples.iter().map(|&sample| (sample + 1000) as u64).collect();
         let of_durations = crate::Distribution::of(&[&nanos]).unwrap().stddev;
         prop_assert!((moments.stddev - of_durations).abs() <= 1e-6 * of_durations.max(1.0));

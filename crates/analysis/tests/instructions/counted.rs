@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Counts the instructions of filters over columns: they do not depend on the machine's load.
-//! Tests of other crates use this file as well.
+//! Counts the instructions of filters over columns: they do not depend on the load of the machine. Tests
+//! of other crates use this file as well.
 
 use std::process::{Command, Stdio};
 
@@ -12,18 +12,17 @@ use lateralis_model::{
 };
 use lateralis_units::Nanos;
 
-/// Set in the process that is counted: which filter.
+/// Set in the process whose instructions are counted: index of the filter.
 const WORK: &str = "LATERALIS_COUNT_FILTER";
-/// Events in the columns.
+/// Number of events in the columns.
 const EVENTS: u64 = 4 << 10;
-/// How often they are asked.
+/// Number of evaluations.
 const PASSES: usize = 8;
 
-/// A filter, and how many instructions an event it may take on a processor with vectors of four
-/// integers.
+/// A filter, and the largest number of instructions per event on a CPU with vectors of four integers.
 pub type Case = (&'static str, f64);
 
-/// Asks one plan about a part.
+/// Evaluates one plan on a part.
 pub type Select = Box<dyn Fn(&Part<'_>, &mut Asking<'_>, &mut Mask)>;
 
 fn classes() -> StreamClass {
@@ -45,7 +44,7 @@ fn classes() -> StreamClass {
     StreamClass { event_classes: vec![class], ..StreamClass::default() }
 }
 
-/// Asks about a part. What is counted is what happens in here.
+/// Evaluates a part. Only instructions in here are counted.
 #[inline(never)]
 fn asking_that_is_counted(
     select: &Select,
@@ -58,7 +57,7 @@ fn asking_that_is_counted(
     }
 }
 
-/// Asks about the columns. Gives how many events were chosen.
+/// Evaluates the columns. Returns the number of selected events.
 fn work(select: &Select, stream: &StreamClass) -> usize {
     let times: Vec<Nanos> = (0..EVENTS as i64).map(|n| Nanos(4 * n)).collect();
     let bytes: Vec<u64> = (0..EVENTS).map(|n| n * 7919 % 10_000).collect();
@@ -91,7 +90,7 @@ fn work(select: &Select, stream: &StreamClass) -> usize {
     mask.count()
 }
 
-/// Instructions of the asking of a test; `None` without valgrind.
+/// Instructions of a test; `None` without valgrind.
 fn counted(test: &str, case: usize) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -107,7 +106,7 @@ fn counted(test: &str, case: usize) -> Option<u64> {
     line.rsplit(':').next()?.trim().parse().ok()
 }
 
-/// Whether the processor has vectors of four integers.
+/// Whether the CPU has vectors of four integers.
 fn is_wide() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("avx2");
@@ -115,7 +114,7 @@ fn is_wide() -> bool {
     false
 }
 
-/// The body of the test of this name: none of the cases takes more than it may.
+/// Body of the test with this name: no case takes more instructions than allowed.
 pub fn few_instructions(
     test: &str,
     cases: &[Case],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What filters cost over columns. At three instructions a nanosecond, 30 of them are 100 million
-//! events a second.
+//! Cost of filters over columns. At three instructions per nanosecond, 30 of them are 100 million events
+//! per second.
 
 mod counted;
 

@@ -295,8 +295,8 @@ impl Encoder {
         let depth = self.paths.depth();
         let way = self.paths.way(before.map(|before| before.0), now, next);
         let has_new_context = !synchronised && old.context != now.context.context;
-        // Behind a return that was not predicted there is no synchronisation packet. That return was
-        // reported, so that nothing but this instruction follows the change.
+        // There is no synchronisation packet after a return that was not predicted. That return was
+        // reported, so that only this instruction follows the change.
         let is_behind_return = matches!(before, Some((_, Way::Mispredicted)));
         let is_exact = is_behind_return && !self.config.imprecise_context;
         if has_new_context && is_exact {

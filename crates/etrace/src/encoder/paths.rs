@@ -140,7 +140,7 @@ impl Paths {
         }
     }
 
-    /// The path goes on after an instruction, at which a packet was sent or not.
+    /// Extends the path by an instruction, with or without a packet.
     pub(super) fn passed(&mut self, now: Retired, way: Way, sent: bool) {
         if way == Way::Predicted {
             self.returns.insert(self.stack.depth());

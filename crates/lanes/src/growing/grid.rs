@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A grid of time over a column that grows: its buckets get wider with the time that it covers.
+//! A grid of time over a growing column: its buckets widen with the covered time.
 
 use super::pieces::Pieces;
 use crate::grid::Grid;
 
-/// Nanoseconds of the first buckets, as a power of two.
+/// Binary logarithm of the width of the first buckets in nanoseconds.
 const NARROWEST: u32 = 10;
-/// Items to a bucket, at least on average.
+/// Minimum average number of items per bucket.
 const ITEMS: u64 = 16;
-/// Buckets that any grid may have.
+/// Number of buckets that any grid may have.
 const BUCKETS_MIN: u64 = 64;
 
-/// See the module's description.
+/// See the module documentation.
 pub struct GrowingGrid {
     shift: u32,
-    /// The first bucket there is.
+    /// Number of the first bucket.
     base: u64,
-    /// Number of the first item of each bucket, those forgotten included, modulo 2^32.
+    /// Index of the first item of each bucket, including evicted ones, modulo 2^32.
     first: Pieces<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Default for GrowingGrid {
 }
 
 impl GrowingGrid {
-    /// An item, of which `forgotten` plus `count` came before: `count` are left.
+    /// Adds an item that `forgotten` plus `count` others precede, of which `count` remain.
     pub fn push(&mut self, time: u64, forgotten: usize, count: usize) {
         if self.first.len() == 0 {
             self.base = time >> self.shift;
@@ -42,34 +42,34 @@ impl GrowingGrid {
         }
     }
 
-    /// Two buckets become one.
+    /// Joins pairs of buckets.
     fn widen(&mut self) {
         let (base, before) = (self.base, std::mem::take(&mut self.first));
         self.shift += 1;
         self.base = base >> 1;
         let last = base + (before.len() as u64).saturating_sub(1);
         for bucket in self.base..=last >> 1 {
-            // Of the first there may be the second half only: nothing was before that.
+            // The first pair may lack its first half: nothing was before that.
             let of = (bucket << 1).max(base) - base;
             self.first.push(before.get(of as usize));
         }
     }
 
-    /// Nothing before a time is asked any more.
+    /// Evicts buckets before a time.
     pub fn forget(&mut self, time: u64) {
         let old = (time >> self.shift).saturating_sub(self.base);
-        // One stays, so that the base is one that was.
+        // One is kept, so that the base is that of an existing bucket.
         let old = old.min((self.first.len() as u64).saturating_sub(1));
         self.first.forget(old as usize);
         self.base += old;
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         self.first.bytes()
     }
 
-    /// As it is now.
+    /// Snapshot of the grid.
     pub fn grid(&self, forgotten: usize) -> Grid {
         Grid::grown(self.shift, self.first.column(), self.base, forgotten as u32)
     }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A counter, as its values come.
+//! A counter that grows.
 
 use super::grid::GrowingGrid;
 use super::pieces::Pieces;
 use crate::Levels;
 use crate::pixels::BLOCK;
 
-/// Values in the order of time.
+/// Samples in time order.
 #[derive(Default)]
 pub struct GrowingLevels {
     times: Pieces<u64>,
     values: Pieces<f64>,
     grid: GrowingGrid,
-    /// Of each whole block of values, of each whole block of those, and so on.
+    /// For each whole block of samples, each whole block of those, and so on.
     reaches: Vec<[Pieces<f64>; 2]>,
     last: u64,
 }
 
 impl GrowingLevels {
-    /// Adds a value; one that comes too late has the time of the one before it.
+    /// Adds a sample; one that is out of order gets the time of the previous one.
     pub fn push(&mut self, time: u64, value: f64) {
         self.last = self.last.max(time);
         self.grid.push(self.last, self.times.forgotten(), self.times.len());
@@ -35,7 +35,7 @@ impl GrowingLevels {
                     0 => &self.values,
                     _ => &self.reaches[level - 1][side],
                 };
-                // What of the block was forgotten is not asked any more.
+                // Evicted elements of the block are not needed any more.
                 let begin = below.len().saturating_sub(BLOCK);
                 let block = (begin..below.len()).map(|index| below.get(index));
                 let reach = block.fold(f64::NAN, fold);
@@ -46,8 +46,8 @@ impl GrowingLevels {
         }
     }
 
-    /// Forgets those before a time, but for the last: that is what held until then. Those of the
-    /// very time stay, as events do: more of them may still come.
+    /// Evicts samples before a time, except the last one, which holds until then. Samples at that very
+    /// time are kept, as events are: more of them may still come.
     pub fn forget(&mut self, time: u64) {
         let (mut low, mut high) = (0, self.times.len());
         while low < high {
@@ -67,13 +67,13 @@ impl GrowingLevels {
         self.grid.forget(self.times.get(0));
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         let reaches: usize = self.reaches.iter().flatten().map(Pieces::bytes).sum();
         self.times.bytes() + self.values.bytes() + self.grid.bytes() + reaches
     }
 
-    /// As they are now.
+    /// Snapshot of the counter.
     pub fn levels(&self) -> Levels {
         let [low, high] = [0, 1].map(|side| move |of: &[Pieces<f64>; 2]| of[side].column());
         Levels {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages, as they arrive.
+//! Messages that grow, in the order of their receives.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::pieces::Pieces;
 use crate::building::RawMessage;
 use crate::messages::{Messages, Order};
 
-/// Messages in the order in which they arrived.
+/// Messages in the order of their receives.
 #[derive(Default)]
 pub struct GrowingMessages {
     sent: Pieces<u64>,
@@ -22,7 +22,7 @@ pub struct GrowingMessages {
 }
 
 impl GrowingMessages {
-    /// Adds one, with its times since the origin.
+    /// Adds a message, with its times since the origin.
     pub fn push(&mut self, sent: u64, received: u64, message: &RawMessage) {
         let received = received.max(self.last);
         self.last = received;
@@ -37,7 +37,7 @@ impl GrowingMessages {
         self.longest = self.longest.max(received.saturating_sub(sent));
     }
 
-    /// Forgets those that arrived before a time.
+    /// Evicts messages received before a time.
     pub fn forget(&mut self, time: u64) {
         let (mut low, mut high) = (0, self.received.len());
         while low < high {
@@ -54,14 +54,14 @@ impl GrowingMessages {
         self.grid.forget(time);
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         let numbers = [&self.from[0], &self.from[1], &self.to[0], &self.to[1], &self.channels];
         let numbers = numbers.map(Pieces::bytes).iter().sum::<usize>();
         self.sent.bytes() + self.received.bytes() + numbers + self.grid.bytes()
     }
 
-    /// As they are now.
+    /// Snapshot of the messages.
     pub fn messages(&self, forgotten: &Arc<[u64]>) -> Messages {
         Messages {
             sent: self.sent.column(),

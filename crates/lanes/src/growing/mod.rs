@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An index in memory that is read while it grows.
+//! An in-memory index that is read while it grows.
 //!
-//! One thread tells it what happens; [`Growing::lanes`] is what all was at a moment, for any number
-//! of others, and stays that. Columns are only appended to, so it costs a few pointers for each of
-//! them and neither side ever waits for the other. Of what has not ended there is at most one in a
-//! row, the last: it is told with the row, not in its columns.
+//! One thread adds items; [`Growing::lanes`] is an immutable snapshot for any number of other threads.
+//! Columns are only appended to, so a snapshot costs a few pointers per column, and neither side ever
+//! waits for the other. At most one interval of a row is open, the last one: it is stored with the row,
+//! not in its columns.
 //!
-//! The oldest is forgotten by time: points exactly; intervals that have ended by then, in whole
-//! blocks of 64; memory is let go in pieces of 16 384 items.
+//! Items are evicted oldest first, by time: points exactly; ended intervals in whole blocks of 64; memory
+//! is freed in chunks of 16 384 items.
 
 mod grid;
 mod levels;
@@ -28,13 +28,13 @@ pub use pieces::Grown;
 use points::GrowingPoints;
 use row::{Groups, GrowingRow, Open};
 
-/// See the module's description. Times before the origin are taken for it.
+/// See the module documentation. Times before the origin are taken for it.
 pub struct Growing {
     origin: i64,
     lanes: Vec<Lane>,
     points: Vec<GrowingPoints>,
     rows: Vec<GrowingRow>,
-    /// As [`Meta::rows`] has them, but for the main names.
+    /// As in [`Meta::rows`], without the main names.
     told: Vec<Row>,
     groups: Groups,
     levels: Vec<GrowingLevels>,
@@ -48,7 +48,7 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Of a session that begins at a time.
+    /// For a session that begins at a time.
     #[must_use]
     pub fn new(origin: i64) -> Self {
         Self {
@@ -79,60 +79,60 @@ impl Growing {
         since
     }
 
-    /// All that happened up to a time has been told.
+    /// Everything that happened up to a time has been added.
     pub fn reaches(&mut self, time: i64) {
         self.reach(time);
     }
 
-    /// When the session begins.
+    /// Begin of the session.
     #[must_use]
     pub fn origin(&self) -> i64 {
         self.origin
     }
 
-    /// The last moment that anything was told of, since the origin.
+    /// Latest time of any item, since the origin.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// The first moment that is remembered.
+    /// Earliest time that is kept.
     #[must_use]
     pub fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// Events that were told after others of a later time on their lane, and have that time.
+    /// Number of events that were out of order on their lane, and got the time of the previous event.
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Rows of intervals so far: each keeps its number.
+    /// Number of rows of intervals so far: each keeps its number.
     #[must_use]
     pub fn row_count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Intervals that had room on no row.
+    /// Number of intervals without room on a row.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Events that are remembered.
+    /// Number of events that are kept.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.points.iter().map(|points| points.len() as u64).sum()
     }
 
-    /// Events that were forgotten.
+    /// Number of evicted events.
     #[must_use]
     pub fn forgotten(&self) -> u64 {
         self.points.iter().map(GrowingPoints::forgotten).sum()
     }
 
-    /// Bytes of all columns.
+    /// Memory of all columns in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.points.iter().map(GrowingPoints::bytes).sum::<usize>()
@@ -141,8 +141,8 @@ impl Growing {
             + self.messages.bytes()
     }
 
-    /// The time before which so many events lie at least, for [`Growing::forget`]: that of the lane
-    /// with most events.
+    /// The time before which at least this fraction of events are, for [`Growing::forget`]: that of the
+    /// lane with most events.
     #[must_use]
     pub fn time_behind(&self, parts: u64, of: u64) -> u64 {
         let most = self.points.iter().max_by_key(|points| points.len());
@@ -152,7 +152,7 @@ impl Growing {
         })
     }
 
-    /// Forgets what was before a time, since the origin.
+    /// Evicts everything before a time, since the origin.
     pub fn forget(&mut self, time: u64) {
         let time = time.clamp(self.begin, self.end);
         self.begin = time;
@@ -162,9 +162,9 @@ impl Growing {
         self.messages.forget(time);
     }
 
-    /// As it is now. `meta` has all lists but lanes, rows, origin, begin and end.
+    /// Snapshot of the index. `meta` has all lists except lanes, rows, origin, begin and end.
     ///
-    /// Cost: by lanes, rows and counters, not by what is on them.
+    /// Cost: proportional to lanes, rows and counters, not to their items.
     #[must_use]
     pub fn lanes(&self, mut meta: Meta) -> Lanes {
         meta.origin = self.origin;
@@ -191,7 +191,7 @@ impl Growing {
         }
     }
 
-    /// The first row of a group that is free; `None` if there are too many.
+    /// The first free row of a group; `None` if there are too many.
     fn free(&mut self, lane: u32, kind: RowKind, name: Option<&str>, begin: u64) -> Option<u32> {
         let group = self.groups.of(lane, kind, name);
         let free = self.groups.first(group, begin);
@@ -208,7 +208,7 @@ impl Growing {
         Some(row)
     }
 
-    /// One of a group has room on no row.
+    /// Counts an interval of a group without room on a row.
     fn leave_out(&mut self, lane: u32, kind: RowKind, name: Option<&str>) {
         let group = self.groups.of(lane, kind, name);
         if let Some(row) = self.groups.last(group) {
@@ -217,7 +217,7 @@ impl Growing {
         }
     }
 
-    /// A row is free from another time on.
+    /// Updates the time from which a row is free.
     fn settle(&mut self, row: u32) {
         self.groups.set(row, self.rows[row as usize].free());
     }
@@ -253,14 +253,15 @@ impl Gathers for Growing {
     fn interval(&mut self, lane: u32, kind: RowKind, name: Option<&str>, interval: Interval) {
         let begin = self.reach(interval.begin);
         let Some(end) = interval.end else {
-            // Whatever is told whole without an end never gets one.
+            // A complete interval without an end never gets one.
             if self.begins(lane, kind, name, interval).is_none() {
                 self.leave_out(lane, kind, name);
             }
             return;
         };
         let end = self.reach(end);
-        // What had no room when it began is told again as a whole: only now it is left out.
+        // An interval without room at its begin comes again when it is complete: only then is it left
+        // out.
         match self.free(lane, kind, name, begin) {
             Some(row) => {
                 self.rows[row as usize].push(begin, end, &interval);
@@ -295,7 +296,7 @@ impl Gathers for Growing {
         let row = self.free(lane, kind, name, begin)?;
         self.begun += 1;
         self.numbers[row as usize] = self.begun;
-        // Its end is kept since the origin, as the begin.
+        // Its end is stored since the origin, like the begin.
         let end = interval.end.map(|end| self.since(end) as i64);
         self.rows[row as usize].open = Some(Open { begin, interval: Interval { end, ..interval } });
         self.settle(row);

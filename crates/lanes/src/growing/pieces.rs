@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A column that is appended to while it is read, and forgets its oldest numbers.
+//! A column that is appended to while it is read, and evicts its oldest numbers.
 
 use std::sync::Arc;
 
 use crate::column::{Column, Number};
 
-/// Numbers of the first piece, as a power of two: a row may have a few only.
+/// Binary logarithm of the size of the first chunk: a row may have a few numbers only.
 const FIRST: u32 = 6;
-/// Of each of the pieces that follow when it is long; those between double.
+/// Binary logarithm of the size of the last chunks; the size doubles up to that.
 const FULL: u32 = 14;
 
-/// Piece of the number at a place, counted from the first there ever was, and its place in that.
+/// Chunk of the number at a position, counted from the first ever, and its position in that.
 #[inline]
 fn place(at: usize) -> (usize, usize) {
     if at < 1 << FIRST {
@@ -23,7 +23,7 @@ fn place(at: usize) -> (usize, usize) {
     ((level - FIRST) as usize + 1, at - (1 << level))
 }
 
-/// How many numbers a piece has room for.
+/// Size of a chunk.
 fn room(piece: usize) -> usize {
     match piece {
         0 => 1 << FIRST,
@@ -31,7 +31,7 @@ fn room(piece: usize) -> usize {
     }
 }
 
-/// Where the first number of a piece is.
+/// Position of the first number of a chunk.
 fn begin(piece: usize) -> usize {
     match piece {
         0 => 0,
@@ -42,17 +42,17 @@ fn begin(piece: usize) -> usize {
 
 type Piece<T> = Arc<[<T as Number>::Cell]>;
 
-/// The writer's side: one thread appends, any number of [`Grown`] are read meanwhile.
+/// Writer's side: one thread appends, while any number of [`Grown`] snapshots are read.
 ///
-/// Each place is written once, before it belongs to any [`Grown`], so that what one of them shows
-/// never changes.
+/// Each cell is written once, before it belongs to a snapshot, so that the contents of a snapshot never
+/// change.
 pub struct Pieces<T: Number> {
     list: Arc<Vec<Piece<T>>>,
-    /// Pieces that were let go.
+    /// Number of freed chunks.
     gone: usize,
-    /// Numbers that were forgotten.
+    /// Number of evicted numbers.
     forgotten: usize,
-    /// Numbers that ever were.
+    /// Total number of numbers ever.
     end: usize,
 }
 
@@ -68,31 +68,31 @@ impl<T: Number> Pieces<T> {
         let index = piece - self.gone;
         if index >= self.list.len() {
             let cells = std::iter::repeat_with(T::Cell::default).take(room(piece));
-            // Copies the list, once for each piece, if somebody reads the old one.
+            // Copies the list, once per chunk, if a snapshot uses the old one.
             Arc::make_mut(&mut self.list).push(cells.collect());
         }
         number.store(&self.list[index][at]);
         self.end += 1;
     }
 
-    /// How many there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.end - self.forgotten
     }
 
-    /// How many were forgotten.
+    /// Number of evicted elements.
     pub fn forgotten(&self) -> usize {
         self.forgotten
     }
 
-    /// One of those that are left.
+    /// One of the remaining elements.
     pub fn get(&self, index: usize) -> T {
         let (piece, at) = place(self.forgotten + index);
         let cell = self.list.get(piece.wrapping_sub(self.gone)).and_then(|piece| piece.get(at));
         cell.map_or_else(T::default, T::load)
     }
 
-    /// Forgets the oldest so many. Memory is let go by pieces.
+    /// Evicts the oldest elements. Memory is freed by chunks.
     pub fn forget(&mut self, count: usize) {
         self.forgotten += count.min(self.len());
         let mut whole = 0;
@@ -106,12 +106,12 @@ impl<T: Number> Pieces<T> {
         debug_assert!(begin(self.gone) <= self.forgotten, "only what was forgotten is let go");
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         (begin(self.gone + self.list.len()) - begin(self.gone)) * T::BYTES
     }
 
-    /// As it is now.
+    /// Snapshot of the column.
     pub fn column(&self) -> Column<T> {
         Column::Grown(Grown {
             list: Arc::clone(&self.list),
@@ -122,7 +122,7 @@ impl<T: Number> Pieces<T> {
     }
 }
 
-/// What a column was at a moment.
+/// A snapshot of a column.
 pub struct Grown<T: Number> {
     list: Arc<Vec<Piece<T>>>,
     gone: usize,
@@ -137,13 +137,13 @@ impl<T: Number> Clone for Grown<T> {
 }
 
 impl<T: Number> Grown<T> {
-    /// How many.
+    /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// One; 0 beyond the end.
+    /// An element; 0 beyond the end.
     #[inline]
     pub fn get(&self, index: usize) -> T {
         if index >= self.len {
@@ -190,7 +190,7 @@ mod tests {
                 forgotten = (forgotten + less).min(all.len());
                 prop_assert_eq!(pieces.forgotten(), forgotten);
                 shots.push((pieces.column(), forgotten, all.len()));
-                // At most a piece in front, and one behind.
+                // At most one additional chunk at each end.
                 let most = (pieces.len() * 3 + (2 << FULL)) * 4;
                 prop_assert!(pieces.bytes() <= most, "{} > {}", pieces.bytes(), most);
             }

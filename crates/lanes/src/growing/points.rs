@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The events of a lane, as they come.
+//! The events of a growing lane.
 
 use super::grid::GrowingGrid;
 use super::pieces::Pieces;
 use crate::Points;
 
-/// Events in the order of time.
+/// Events in time order.
 #[derive(Default)]
 pub struct GrowingPoints {
     times: Pieces<u64>,
@@ -16,8 +16,8 @@ pub struct GrowingPoints {
 }
 
 impl GrowingPoints {
-    /// Adds one: its number, those forgotten included, and whether it came too late, so that it
-    /// has the time of the one before it.
+    /// Adds an event; returns its index, including evicted ones, and whether it was out of order, so that
+    /// it got the time of the previous one.
     pub fn push(&mut self, time: u64, class: u16, thread: u32) -> (u64, bool) {
         let is_late = time < self.last;
         self.last = self.last.max(time);
@@ -29,22 +29,22 @@ impl GrowingPoints {
         ((forgotten + count) as u64, is_late)
     }
 
-    /// How many are left.
+    /// Number of remaining events.
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// How many were forgotten.
+    /// Number of evicted events.
     pub fn forgotten(&self) -> u64 {
         self.times.forgotten() as u64
     }
 
-    /// When the one happened of which so many of those that are left are before.
+    /// Time of the remaining event with this index.
     pub fn time(&self, index: usize) -> u64 {
         self.times.get(index)
     }
 
-    /// Forgets those before a time.
+    /// Evicts events before a time.
     pub fn forget(&mut self, time: u64) {
         let (mut low, mut high) = (0, self.times.len());
         while low < high {
@@ -57,12 +57,12 @@ impl GrowingPoints {
         self.grid.forget(time);
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         self.times.bytes() + self.classes.bytes() + self.threads.bytes() + self.grid.bytes()
     }
 
-    /// As they are now; nothing where there are none.
+    /// Snapshot of the events; `None` if there are none.
     pub fn points(&self) -> Option<Points> {
         (self.times.len() > 0).then(|| Points {
             times: self.times.column(),

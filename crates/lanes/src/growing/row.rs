@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A row of intervals, as they end; and the one that has not.
+//! A growing row of intervals: those that have ended, and the open one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use crate::pixels::BLOCK;
 use crate::slots::Slots;
 use crate::{Intervals, UNFINISHED};
 
-/// Intervals by which a row is first asked which names take most of it: fewer are looked at each.
+/// Number of intervals at which the main names of a row are first determined: fewer are examined
+/// individually.
 const FIRST_LOOK: usize = 2 * BLOCK;
 
-/// The one that has begun and not ended: always the last of its row.
+/// The open interval: always the last of its row.
 #[derive(Debug, Clone, Copy)]
 pub struct Open {
     pub begin: u64,
     pub interval: Interval,
 }
 
-/// See the module's description.
+/// See the module documentation.
 #[derive(Default)]
 pub struct GrowingRow {
     begins: Pieces<u64>,
@@ -38,20 +39,20 @@ pub struct GrowingRow {
     /// Sums up to the end: of all, and of each main name.
     sum: Vec<u64>,
     weights: Weights,
-    /// How many there were when the main names were chosen, those forgotten included.
+    /// Number of intervals when the main names were chosen, including evicted ones.
     looked: usize,
     pub open: Option<Open>,
-    /// The first nanosecond that is free, but for the open one.
+    /// First free nanosecond, disregarding the open interval.
     pub reach: u64,
 }
 
 impl GrowingRow {
-    /// From when on an interval can begin here.
+    /// Time from which an interval can begin here.
     pub fn free(&self) -> u64 {
         if self.open.is_some() { NEVER } else { self.reach }
     }
 
-    /// Adds one that has ended; it begins where the row is free.
+    /// Adds an ended interval, which begins where the row is free.
     pub fn push(&mut self, begin: u64, end: u64, interval: &Interval) {
         let end = end.max(begin);
         let count = self.begins.len();
@@ -69,8 +70,8 @@ impl GrowingRow {
         self.reach = end.max(begin.saturating_add(1));
         self.add(interval.name, end - begin);
         let all = self.begins.forgotten() + self.begins.len();
-        // As often as it has grown by what it has: where other names have become main ones, all of it
-        // is summed up again.
+        // Whenever the row has doubled: if other names have become main ones, all sums are computed
+        // again.
         if all.is_multiple_of(BLOCK) && all - self.looked >= self.begins.len().max(FIRST_LOOK) {
             self.look();
         }
@@ -97,8 +98,8 @@ impl GrowingRow {
         self.sum.iter().for_each(|sum| self.sums.push(*sum));
     }
 
-    /// Chooses the main names anew, and sums up again if they are others. Of millions of intervals that
-    /// takes long enough to be seen.
+    /// Chooses the main names anew, and computes the sums again if they changed. For millions of
+    /// intervals that takes a noticeable time.
     fn look(&mut self) {
         self.looked = self.begins.forgotten() + self.begins.len();
         let names = main_names(self.weights.all(&self.main));
@@ -115,19 +116,19 @@ impl GrowingRow {
         self.sums = sums;
     }
 
-    /// Name and length of one.
+    /// Name and length of an interval.
     fn item(&self, index: usize) -> (u32, u64) {
         (self.names.get(index), self.ends.get(index) - self.begins.get(index))
     }
 
-    /// Forgets those that have ended by a time, by whole blocks.
+    /// Evicts intervals that ended by a time, in whole blocks.
     pub fn forget(&mut self, time: u64) {
         let (mut low, mut high) = (0, self.begins.len());
         while low < high {
             let middle = low + (high - low) / 2;
             if self.ends.get(middle) <= time { low = middle + 1 } else { high = middle }
         }
-        // What was forgotten so far are whole blocks, so blocks stay where they are.
+        // Evicted so far are whole blocks, so block boundaries stay in place.
         let count = low / BLOCK * BLOCK;
         if count == 0 {
             return;
@@ -151,7 +152,7 @@ impl GrowingRow {
         self.grid.forget(self.begins.get(0));
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         let numbers = [&self.names, &self.threads, &self.from[0], &self.from[1]];
         let numbers = numbers.into_iter().chain(&self.to).map(Pieces::bytes).sum::<usize>();
@@ -159,7 +160,7 @@ impl GrowingRow {
         numbers + times.iter().sum::<usize>() + self.flags.bytes() + self.grid.bytes()
     }
 
-    /// As it is now: what is open lasts until `now`.
+    /// Snapshot of the row: the open interval lasts until `now`.
     pub fn intervals(&self, now: u64, forgotten: &Arc<[u64]>) -> Intervals {
         let sums = if self.sums.len() == 0 {
             Sums::Made(vec![0; self.main.len() + 1])
@@ -189,23 +190,23 @@ impl GrowingRow {
         }
     }
 
-    /// The names with the most time, when they were looked at last.
+    /// The names with the most time when they were last chosen.
     pub fn main(&self) -> &[u32] {
         &self.main
     }
 }
 
-/// How much time each name takes of what is left of a row: kept, so that nobody has to go through all
-/// of it to know which take most.
+/// Time of each name on a row, updated incrementally, so that finding the names with the most time does
+/// not require a pass over the row.
 #[derive(Default)]
 struct Weights {
-    /// Of the main names, in their order.
+    /// Of the main names, in order.
     main: Vec<u64>,
     others: BTreeMap<u32, u64>,
 }
 
 impl Weights {
-    /// That of a name, which is at a place of the main ones or is none of them.
+    /// Time of a name, with its index among the main ones if it is one of them.
     fn of(&mut self, name: u32, place: Option<usize>) -> &mut u64 {
         match place.and_then(|place| self.main.get_mut(place)) {
             Some(weight) => weight,
@@ -218,39 +219,39 @@ impl Weights {
         main.chain(self.others.iter().map(|(name, weight)| (*name, *weight)))
     }
 
-    /// These are the main names from now on, in place of those before.
+    /// Replaces the main names.
     fn divide(&mut self, before: &[u32], names: &[u32]) {
         let mut all: BTreeMap<u32, u64> = self.all(before).collect();
         self.main = names.iter().map(|name| all.remove(name).unwrap_or(0)).collect();
-        // Of those that are forgotten nothing is kept.
+        // Nothing is kept for evicted ones.
         all.retain(|_, weight| *weight > 0);
         self.others = all;
     }
 }
 
-/// When nothing is free.
+/// The time at which no row is free.
 const NEVER: u64 = u64::MAX;
 
-/// Rows in which intervals of one lane, kind and name are, in the order of their depth.
+/// Rows for the intervals of one lane, kind and name, by depth.
 struct Group {
     rows: Vec<u32>,
     slots: Slots<u64>,
 }
 
-/// A group, by its name.
+/// A group, by name.
 type Named = (Option<String>, usize);
 
-/// Rows of lanes: which of them are of one group, and which of those are free.
+/// Rows of lanes: their groups, and the free rows of each group.
 #[derive(Default)]
 pub struct Groups {
     named: BTreeMap<(u32, crate::RowKind), Vec<Named>>,
     all: Vec<Group>,
-    /// Of each row its group, and its depth there.
+    /// Group and depth of each row.
     places: Vec<(usize, usize)>,
 }
 
 impl Groups {
-    /// A group by its number.
+    /// Number of a group.
     pub fn of(&mut self, lane: u32, kind: crate::RowKind, name: Option<&str>) -> usize {
         let named = self.named.entry((lane, kind)).or_default();
         if let Some((_, group)) = named.iter().find(|(of, _)| of.as_deref() == name) {
@@ -267,7 +268,7 @@ impl Groups {
         self.all[group].rows.last().copied()
     }
 
-    /// How many rows a group has.
+    /// Number of rows of a group.
     pub fn depth(&self, group: usize) -> usize {
         self.all[group].slots.len()
     }
@@ -278,7 +279,7 @@ impl Groups {
         slots.first(time).map(|depth| rows[depth])
     }
 
-    /// The next row is one of a group.
+    /// Adds the next row to a group.
     pub fn push(&mut self, group: usize) {
         let row = self.places.len() as u32;
         self.places.push((group, self.depth(group)));
@@ -286,7 +287,7 @@ impl Groups {
         self.all[group].slots.push(0);
     }
 
-    /// A row is free from then on.
+    /// Sets the time from which a row is free.
     pub fn set(&mut self, row: u32, free: u64) {
         let (group, depth) = self.places[row as usize];
         self.all[group].slots.set(depth, free);
@@ -309,7 +310,7 @@ mod tests {
         ) {
             let (mut row, mut time) = (GrowingRow::default(), 0);
             for (name, blocks, length, old) in steps {
-                // Looked at is at the end of a block.
+                // Evaluated at the end of a block.
                 for index in 0..blocks * BLOCK {
                     row.push(time, time + length, &interval(name + (index % 3) as u32));
                     time += length + 1;
@@ -336,7 +337,7 @@ mod tests {
                 let wide = row.main.len() + 1;
                 let again = Sums::of(all.into_iter(), &row.main);
                 prop_assert_eq!(row.sums.len(), again.len());
-                // Those that are forgotten are in all sums alike.
+                // Evicted intervals are in all sums alike.
                 for (place, sum) in again.into_iter().enumerate() {
                     let since = row.sums.get(place) - row.sums.get(place % wide);
                     prop_assert_eq!(since, sum);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Records of pages decoded one after the other, in the order of time.
+//! Decodes the records of pages one by one, in time order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,12 +14,11 @@ use crate::notes::Notes;
 use crate::row::Row;
 use crate::wire::unsigned;
 
-/// Threads that no name is known of, and the idle thread, as trace-cmd calls
-/// them.
+/// Names of threads without a known name, and of the idle thread, as in trace-cmd.
 const UNKNOWN: &str = "<...>";
 const IDLE: &str = "<idle>";
 
-/// A run that is being read: its next record is known.
+/// An open run: its next record is known.
 struct Cursor<'a> {
     run: Run,
     pages: Pages<'a>,
@@ -31,7 +30,7 @@ struct Cursor<'a> {
     record: (usize, usize),
 }
 
-/// The order of records: those of the same time come as they lie.
+/// Sort key of records: equal times keep the order of the file.
 type Key = (u64, u32, u32);
 
 impl Cursor<'_> {
@@ -40,7 +39,7 @@ impl Cursor<'_> {
     }
 }
 
-/// What is said of the event stepped to besides its values.
+/// Properties of the current event besides its values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Head {
     stream: u32,
@@ -54,14 +53,14 @@ struct Head {
 pub struct FtraceEvents<'a> {
     trace: &'a FtraceTrace,
     interval: Interval,
-    /// The run after the last that was opened.
+    /// Index of the first run that has not been opened.
     waiting: usize,
     open: Vec<Option<Cursor<'a>>>,
-    /// Places in `open` by the keys of their records.
+    /// Indices into `open` by the keys of their records.
     heap: BinaryHeap<Reverse<(Key, usize)>>,
     free: Vec<usize>,
     current: Option<usize>,
-    /// What the current run may give before another one has to.
+    /// Key up to which the current run may continue before another one must.
     bound: Key,
     thread: Option<(u32, &'a str)>,
     head: Head,
@@ -70,7 +69,7 @@ pub struct FtraceEvents<'a> {
 }
 
 impl<'a> FtraceEvents<'a> {
-    /// Those of an interval.
+    /// Events of an interval.
     pub fn new(trace: &'a FtraceTrace, interval: Interval) -> Self {
         Self {
             trace,
@@ -88,7 +87,7 @@ impl<'a> FtraceEvents<'a> {
         }
     }
 
-    /// Opens a run at the first record that may be wanted.
+    /// Opens a run at the first record that may be needed.
     fn cursor(&self, run: Run) -> Option<Cursor<'a>> {
         let trace = self.trace;
         let stream = &trace.streams[run.stream as usize];
@@ -101,8 +100,8 @@ impl<'a> FtraceEvents<'a> {
         let file = (*trace.files[stream.file]).as_ref();
         let mut pages = Pages::new(file, &stream.content, stream.page_bytes);
         let layout = trace.data.layout;
-        // Pages of a run begin in the order of time: the last that begins before the
-        // interval may reach into it.
+        // Pages of a run are in time order: the last one that begins before the interval may reach into
+        // it.
         let (mut number, mut end) = (run.begin, run.end);
         while is_before(run.first) && end - number > 1 {
             let middle = number + (end - number) / 2;
@@ -160,7 +159,7 @@ impl<'a> FtraceEvents<'a> {
             }
             self.current = None;
         }
-        // Runs that begin before the first open one have to be opened.
+        // Runs that begin before the first open one must be opened.
         loop {
             let opened = self.heap.peek().map(|Reverse((key, _))| *key);
             match (self.waiting_key(), opened) {
@@ -188,7 +187,7 @@ impl<'a> FtraceEvents<'a> {
         true
     }
 
-    /// Decodes the current record; false where it is no event.
+    /// Decodes the current record; false if it is not an event.
     fn decode(&mut self, index: usize) -> bool {
         let Self { trace, open, row, notes, head, thread, .. } = self;
         let Some(cursor) = &open[index] else { return false };
@@ -199,7 +198,7 @@ impl<'a> FtraceEvents<'a> {
         let id = record.get(..2).and_then(|bytes| unsigned(bytes, order));
         let group = &trace.groups[stream.group];
         let class = id.and_then(|id| group.event(id as u16));
-        // Opening has told of those that are none.
+        // Records that are not events were reported on opening.
         let Some((class, format)) = class else { return false };
         let tid = format.thread_offset.and_then(|offset| {
             let bytes = record.get(offset..)?.first_chunk::<4>()?;
@@ -247,7 +246,7 @@ impl Events for FtraceEvents<'_> {
                 continue;
             }
             if self.interval.end.is_some_and(|end| self.head.time > end) {
-                // Damaged times apart, nothing earlier follows.
+                // Nothing earlier follows, except in damaged data.
                 if self.trace.is_ordered() {
                     return false;
                 }

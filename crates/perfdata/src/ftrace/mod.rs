@@ -7,8 +7,8 @@
 //! version 7   sections that options point to, some of them compressed
 //! ```
 //!
-//! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5); what they leave open was
-//! found in files that trace-cmd 3.1.6 writes.
+//! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5); details that they leave open were determined from
+//! files written by trace-cmd 3.1.6.
 
 mod events;
 mod options;
@@ -40,11 +40,11 @@ pub fn sniff(first: &[u8]) -> bool {
     first.starts_with(MAGIC)
 }
 
-/// Opens a `trace.dat`; what describes its events, and decompressed pages while they
-/// are read, take at most `limit_bytes` each, of descriptions at least 64 MiB.
+/// Opens a `trace.dat`; event descriptions, and decompressed pages while they are read, take at most
+/// `limit_bytes` each, descriptions at least 64 MiB.
 ///
 /// # Errors
-/// Where it does not even say its version, or that is neither 6 nor 7.
+/// If its version cannot be read, or is neither 6 nor 7.
 pub fn open(name: &str, file: Bytes, limit_bytes: u64) -> Result<FtraceTrace, Error> {
     let whole = Arc::clone(&file);
     let bytes = (*whole).as_ref();
@@ -69,23 +69,23 @@ pub fn open(name: &str, file: Bytes, limit_bytes: u64) -> Result<FtraceTrace, Er
     Ok(FtraceTrace::open(&format, name, vec![file], buffers, about, notes, limit_bytes))
 }
 
-/// What [`open_pages`] needs besides the pages: files of tracefs.
+/// Inputs of [`open_pages`] besides the pages: files of tracefs.
 #[derive(Debug, Clone, Default)]
 pub struct PagesInfo<'a> {
-    /// `events/header_page`; the usual layout where it is empty.
+    /// `events/header_page`; the usual layout if it is empty.
     pub header_page: &'a str,
     /// `events/SYSTEM/NAME/format`, with their systems.
     pub formats: &'a [(&'a str, &'a str)],
     /// `saved_cmdlines`.
     pub saved_cmdlines: &'a str,
-    /// `trace_clock`, or the name of the clock alone.
+    /// `trace_clock`, or only the name of the clock.
     pub trace_clock: &'a str,
-    /// Bytes of a page (`buffer_subbuf_size_kb`); 4096 where it is 0.
+    /// Bytes of a page (`buffer_subbuf_size_kb`); 4096 if 0.
     pub page_bytes: u32,
 }
 
-/// The byte order of pages: that in which the first page of a CPU makes sense;
-/// little-endian where none does.
+/// Byte order of pages: the one in which the first page of a CPU is plausible; little-endian if there is
+/// none.
 pub fn order_of_pages<'a>(
     cpus: impl IntoIterator<Item = &'a [u8]>,
     info: &PagesInfo<'_>,
@@ -109,9 +109,8 @@ pub fn order_of_pages<'a>(
     ByteOrder::Little
 }
 
-/// Opens what was read from `per_cpu/cpuN/trace_pipe_raw`, for each CPU, on a
-/// machine of this byte order. `name` stands in reports of damage; places count
-/// from the first byte of that CPU's pages.
+/// Opens pages read from `per_cpu/cpuN/trace_pipe_raw`, for each CPU, on a machine with this byte order.
+/// `name` is used in reports of damage; positions count from the first byte of that CPU's pages.
 #[must_use]
 pub fn open_pages(
     name: &str,
@@ -147,7 +146,7 @@ pub fn open_pages(
     FtraceTrace::open(format, name, files, vec![buffer], about, notes, u64::MAX)
 }
 
-/// Notes that the file ends before a part of it does.
+/// Notes that the file ends inside one of its parts.
 fn cut(notes: &mut Notes, begin: u64, bytes: &[u8]) {
     let reason = DamageReason::Truncated { missing_bytes: None };
     notes.damage(begin.min(bytes.len() as u64), bytes.len() as u64, reason, None);

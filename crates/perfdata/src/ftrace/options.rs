@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Options of `trace.dat`, which both versions write alike, and what they say
-//! about time.
+//! Options of `trace.dat`, which are the same in both versions, and the time conversions in them.
 
 use lateralis_model::{ByteOrder, EnvValue};
 
@@ -18,7 +17,7 @@ const TIME_SHIFT: u16 = 12;
 const GUEST: u16 = 13;
 const TSC2NSEC: u16 = 14;
 
-/// How readings of the processor's counter become nanoseconds.
+/// Conversion of the time stamp counter to nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TscScale {
     multiplier: u32,
@@ -26,33 +25,33 @@ pub struct TscScale {
     offset: u64,
 }
 
-/// What the options of a file say.
+/// Options of a file.
 #[derive(Debug, Default)]
 pub struct Options {
     /// The trace clock of the whole file.
     pub clock: String,
     /// CPUs of the machine.
     pub cpu_count: Option<u32>,
-    /// From the clock to the time of day, nanoseconds.
+    /// Offset from the clock to the time of day in nanoseconds.
     pub date_nanos: Option<i64>,
-    /// To be added to every time stamp, nanoseconds.
+    /// Offset of every time stamp in nanoseconds.
     pub offset_nanos: i64,
     /// For the clock `x86-tsc`.
     pub tsc: Option<TscScale>,
-    /// What is said of the machine.
+    /// Properties of the machine.
     pub environment: Vec<(String, EnvValue)>,
-    /// What cannot be used.
+    /// Options that cannot be used.
     pub remarks: Vec<String>,
 }
 
 impl Options {
-    /// Takes one option that is not about sections or buffers.
+    /// Processes an option that does not concern sections or buffers.
     pub fn take(&mut self, id: u16, data: &[u8], order: ByteOrder) {
         let mut say = |name: &str, value: EnvValue| self.environment.push((name.to_owned(), value));
         let mut wire = Wire::new(data, order);
         match id {
             DATE => {
-                // Microseconds, as the C library reads numbers.
+                // Microseconds, in the syntax of the C library.
                 let micros = number(&text(data));
                 self.date_nanos = micros.and_then(|micros| micros.checked_mul(1000));
             }
@@ -97,7 +96,7 @@ impl Options {
         }
     }
 
-    /// Events that the kernel says were overwritten or dropped.
+    /// Numbers of events that the kernel reports as overwritten or dropped.
     fn cpu_statistics(&mut self, statistics: &str) {
         let cpu = statistics.lines().find_map(|line| line.strip_prefix("CPU:"));
         let cpu = cpu.map_or("?", str::trim);
@@ -112,8 +111,7 @@ impl Options {
         }
     }
 
-    /// The time stamp in nanoseconds of the trace's clock; what lies before its
-    /// zero is zero.
+    /// A time stamp in nanoseconds of the trace's clock; times before its zero become zero.
     pub fn nanos(&self, clock: &str, stamp: u64) -> u64 {
         let scaled = match self.tsc {
             Some(tsc) if clock == "x86-tsc" => {
@@ -126,7 +124,7 @@ impl Options {
     }
 }
 
-/// A number as strtoll reads it: decimal, or hexadecimal after `0x`.
+/// Parses a number like strtoll: decimal, or hexadecimal after `0x`.
 fn number(text: &str) -> Option<i64> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix('-') {
@@ -140,7 +138,7 @@ fn number(text: &str) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// The clock in brackets, as tracefs marks the one in use; else the first word.
+/// The clock in brackets, as tracefs marks the current one; otherwise the first word.
 pub fn selected_clock(text: &str) -> String {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let first = || text.split_whitespace().next().unwrap_or("");

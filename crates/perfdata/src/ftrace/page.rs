@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! page    u64 time, long commit, records …
-//! record  u32 of which 5 bits say type or length, 27 the time since the record before
-//!         1…28  data of so many words follow
+//! record  u32: 5 bits of type or length, 27 bits of time since the previous record
+//!         1…28  that many words of data follow
 //!         0     a word with the length follows, then data
-//!         29    padding: to the end of the page, or so many bytes as the next word says
+//!         29    padding: to the end of the page, or the number of bytes in the next word
 //!         30    27 + 32 bits of time
 //!         31    59 bits of absolute time
 //! ```
@@ -23,35 +23,35 @@ use crate::wire::{Wire, unsigned};
 const COMMIT_MASK: u64 = (1 << 27) - 1;
 /// Events are missing before this page.
 const MISSED_EVENTS: u64 = 1 << 31;
-/// How many stands behind the data of the page.
+/// The number of missing events is stored after the data of the page.
 const MISSED_STORED: u64 = 1 << 30;
 /// Bits of an absolute time stamp.
 const STAMP_BITS: u32 = 59;
 
-/// Where the parts of a page lie.
+/// Layout of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLayout {
-    /// Of all numbers.
+    /// Byte order of all numbers.
     pub order: ByteOrder,
     /// First byte of the commit word.
     pub commit_offset: usize,
-    /// Its bytes: 4 or 8, the kernel's `long`.
+    /// Its size: 4 or 8 bytes, the kernel's `long`.
     pub commit_bytes: usize,
     /// First byte of the records.
     pub data_offset: usize,
 }
 
 impl PageLayout {
-    /// That of every kernel since 2.6.32, for a `long` of 4 or 8 bytes.
+    /// Layout of every kernel since 2.6.32, for a `long` of 4 or 8 bytes.
     #[must_use]
     pub fn usual(order: ByteOrder, long_bytes: u32) -> Self {
         let commit_bytes = if long_bytes == 4 { 4 } else { 8 };
         Self { order, commit_offset: 8, commit_bytes, data_offset: 8 + commit_bytes }
     }
 
-    /// Reads the text of `events/header_page`.
+    /// Parses the text of `events/header_page`.
     ///
-    /// Errors: `None` where a field is missing or its size impossible.
+    /// Errors: `None` if a field is missing or its size is impossible.
     #[must_use]
     pub fn parse(text: &str, order: ByteOrder) -> Option<Self> {
         let place = |name: &str| {
@@ -75,7 +75,7 @@ impl PageLayout {
         possible.then_some(Self { order, commit_offset, commit_bytes, data_offset })
     }
 
-    /// How many bytes of records a page says it has.
+    /// Number of bytes of records, according to the page header.
     #[must_use]
     pub fn data_bytes(&self, page: &[u8]) -> usize {
         let commit = page.get(self.commit_offset..self.commit_offset + self.commit_bytes);
@@ -84,21 +84,20 @@ impl PageLayout {
     }
 }
 
-/// What a page says besides its records.
+/// Properties of a page besides its records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageEnd {
-    /// The time at its beginning, in ticks of the trace clock.
+    /// Time at its start, in ticks of the trace clock.
     pub begin: u64,
     /// Time of the last record.
     pub end: u64,
-    /// Events are missing before it: how many, where the kernel counted.
+    /// Whether events are missing before it, and their number if the kernel counted them.
     pub missed: Option<Option<u64>>,
-    /// First byte that could not be read, and why.
+    /// First byte that could not be read, and the reason.
     pub damage: Option<(usize, DamageReason)>,
 }
 
-/// Calls `record` with time, data and place of each record of a page, until it
-/// returns false.
+/// Calls `record` with time, data and position of each record of a page, until it returns false.
 ///
 /// Cost: one pass over the page.
 pub fn records(
@@ -139,7 +138,7 @@ pub fn records(
     end
 }
 
-/// Walks over the records of a page, one at a time.
+/// Iterates over the records of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Walk {
     at: usize,
@@ -148,8 +147,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Begins at the first record; without any where the page says none or
-    /// impossible ones.
+    /// Starts at the first record; there are none if the length in the page is 0 or impossible.
     pub fn new(page: &[u8], layout: PageLayout) -> Self {
         let commit = page.get(layout.commit_offset..layout.commit_offset + layout.commit_bytes);
         let commit = commit.and_then(|bytes| unsigned(bytes, layout.order)).unwrap_or(0);
@@ -160,7 +158,7 @@ impl Walk {
         Self { at, end, time }
     }
 
-    /// Time, first byte and byte after the last of the next record.
+    /// Time, first byte and end of the next record.
     #[inline]
     pub fn next(&mut self, page: &[u8], order: ByteOrder) -> Option<(u64, usize, usize)> {
         let mut wire = Wire::at(page.get(..self.end)?, self.at as u64, order);
@@ -171,7 +169,7 @@ impl Walk {
                 true
             };
             if step(&mut wire, order, &mut self.time, &mut take).is_none() {
-                // As `records` does, the rest is left alone.
+                // Like `records`, stops at the first unreadable record.
                 self.at = self.end;
                 return None;
             }
@@ -181,8 +179,7 @@ impl Walk {
     }
 }
 
-/// Reads one record; `None` where it reaches beyond the data, or where the
-/// callee has enough.
+/// Reads one record; `None` if it reaches beyond the data, or `record` returns false.
 #[inline]
 fn step(
     wire: &mut Wire<'_>,
@@ -211,7 +208,7 @@ fn step(
         }
         31 => {
             let stamp = u64::from(wire.u32()?) << 27 | delta;
-            // The highest bits are those of the time before.
+            // The highest bits are those of the previous time.
             let high = *time >> STAMP_BITS << STAMP_BITS;
             let all = high | stamp;
             *time = if all < *time { all.wrapping_add(1 << STAMP_BITS) } else { all };
@@ -224,7 +221,7 @@ fn step(
             };
             let at = wire.position();
             let data = wire.take(length as usize)?;
-            // Records begin at words; the last may end where the data does.
+            // Records are word-aligned; the last may end with the data.
             let padding = (length.next_multiple_of(4) - length) as usize;
             wire.take(padding.min(wire.left()))?;
             record(*time, data, at).then_some(())?;

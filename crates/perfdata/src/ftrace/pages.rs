@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the pages of a CPU lie: in a file as they are, or in compressed chunks that
-//! are decompressed when they are asked for, one at a time.
+//! Access to the pages of a CPU: plain in the file, or in compressed chunks that are decompressed on
+//! demand, one at a time.
 
 use std::sync::Arc;
 
 use crate::inflate;
 
-/// How the chunks of a file are compressed.
+/// Compression of the chunks of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// By zstd.
@@ -15,30 +15,30 @@ pub enum Compression {
     Zlib,
 }
 
-/// A compressed piece of the pages.
+/// A compressed chunk of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     /// First byte in the file.
     pub begin: usize,
     /// Byte after the last.
     pub end: usize,
-    /// First byte of the pages that it holds.
+    /// Offset of its first byte among the pages.
     pub place: u64,
-    /// How many it holds.
+    /// Number of uncompressed bytes.
     pub bytes: usize,
 }
 
 /// Pages of one CPU.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// As they are: first byte in the file, and the one after the last.
+    /// Uncompressed: first byte in the file, and end.
     Plain(usize, usize),
-    /// In chunks, one behind the other.
+    /// In consecutive chunks.
     Packed(Compression, Vec<Chunk>),
 }
 
 impl Content {
-    /// Bytes of all pages.
+    /// Number of bytes of all pages.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Plain(begin, end) => (end - begin) as u64,
@@ -48,7 +48,7 @@ impl Content {
         }
     }
 
-    /// The memory that reading takes.
+    /// Memory needed for reading.
     pub fn memory_bytes(&self) -> u64 {
         match self {
             Self::Plain(..) => 0,
@@ -58,8 +58,7 @@ impl Content {
         }
     }
 
-    /// The bytes of the file that stand for byte `place` of the pages: itself, or its
-    /// chunk.
+    /// Bytes of the file that correspond to byte `place` of the pages: the byte itself, or its chunk.
     pub fn in_file(&self, place: u64) -> (u64, u64) {
         match self {
             Self::Plain(begin, _) => (*begin as u64 + place, *begin as u64 + place),
@@ -72,12 +71,12 @@ impl Content {
     }
 }
 
-/// A page, and what keeps it in memory.
+/// A page, with the buffer that contains it.
 #[derive(Debug, Clone)]
 pub enum Page<'a> {
     /// In the file.
     Plain(&'a [u8]),
-    /// In a decompressed chunk, from one byte to another.
+    /// In a decompressed chunk, with begin and end.
     Packed(Arc<Vec<u8>>, usize, usize),
 }
 
@@ -92,7 +91,7 @@ impl Page<'_> {
     }
 }
 
-/// Gives the pages of one CPU; remembers the chunk that was decompressed last.
+/// Returns the pages of one CPU; keeps the chunk that was decompressed last.
 #[derive(Debug)]
 pub struct Pages<'a> {
     file: &'a [u8],
@@ -104,15 +103,15 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// Of a file, in pages of so many bytes.
+    /// For pages of this size in a file.
     pub fn new(file: &'a [u8], content: &'a Content, page_bytes: u32) -> Self {
         let page_bytes = u64::from(page_bytes);
         Self { file, content, page_bytes, chunk: None, damaged: Vec::new() }
     }
 
-    /// The page of this number; the last one may be shorter.
+    /// The page with this number; the last one may be shorter.
     ///
-    /// Cost: that of decompressing its chunk, where that is another than before.
+    /// Cost: decompression of its chunk, if that is not the current one.
     pub fn page(&mut self, number: u32) -> Option<Page<'a>> {
         let place = u64::from(number) * self.page_bytes;
         match self.content {
@@ -130,7 +129,7 @@ impl<'a> Pages<'a> {
                     return None;
                 }
                 let bytes = self.chunk(*compression, index, chunk);
-                // Chunks hold whole pages; of one that does not, the page is cut.
+                // Chunks should hold whole pages; otherwise the page is cut.
                 let to = from.saturating_add(self.page_bytes as usize).min(bytes.len());
                 Some(Page::Packed(bytes, from, to))
             }
@@ -143,7 +142,7 @@ impl<'a> Pages<'a> {
         {
             return Arc::clone(bytes);
         }
-        // The memory of the old one is free before the new one takes its own.
+        // The memory of the old chunk is freed before the new one is allocated.
         self.chunk = None;
         let input = self.file.get(chunk.begin..chunk.end).unwrap_or(&[]);
         let mut out = Vec::with_capacity(chunk.bytes.min(1 << 20));
@@ -152,13 +151,13 @@ impl<'a> Pages<'a> {
             Compression::Zlib => inflate::zlib(input, chunk.bytes, &mut out),
         };
         if result.is_err() || out.len() != chunk.bytes {
-            // Where the fault lies is not known: what came out may be no pages.
+            // The position of the fault is unknown: the output may not be pages.
             out.clear();
             if !self.damaged.contains(&chunk) {
                 self.damaged.push(chunk);
             }
         }
-        // What follows keeps its place; zeros are pages without records.
+        // Keeps the positions of later pages; zeros are pages without records.
         out.resize(chunk.bytes, 0);
         let out = Arc::new(out);
         self.chunk = Some((index, Arc::clone(&out)));

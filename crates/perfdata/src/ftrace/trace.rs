@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An opened `trace.dat`, or pages of tracefs, as a source of events.
 //!
-//! Opening walks over the records of all pages: which events there are, what is
-//! damaged or lost, and where pages follow each other in the order of time. The
-//! values are decoded while events are read.
+//! Opening walks the records of all pages to find the event classes, damage and losses, and runs of pages
+//! that are in time order. Values are decoded while events are read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +23,10 @@ use crate::tracepoint::Format;
 use crate::tracing_data::TracingData;
 use crate::wire::unsigned;
 
-/// More runs of a CPU than this are one, whatever their times: a hostile file could
-/// make one of each page.
+/// Largest number of runs of a CPU; beyond it they are joined regardless of their times: a hostile file
+/// could make each page a run.
 const RUNS_MAX: usize = 1 << 16;
-/// The same where reading a run takes memory.
+/// Likewise if reading a run takes memory.
 const PACKED_RUNS_MAX: usize = 4;
 
 /// Pages of one CPU.
@@ -35,9 +34,9 @@ const PACKED_RUNS_MAX: usize = 4;
 pub(super) struct PerCpu {
     /// Its number.
     pub cpu: u32,
-    /// Which of the files they lie in.
+    /// Index of the file that contains them.
     pub file: usize,
-    /// Where.
+    /// Their position.
     pub content: Content,
 }
 
@@ -59,12 +58,12 @@ pub(super) struct Buffer {
 pub(super) struct Group {
     /// Index of the stream class.
     pub class: u32,
-    /// As the kernel calls it.
+    /// Its name in the kernel.
     pub name: String,
-    /// Of all its times.
+    /// Clock of all its times.
     pub clock: Clock,
-    /// By id, which of `classes` the event has; [`UNSEEN`] where it does not occur,
-    /// [`UNKNOWN`] where nothing describes it.
+    /// Index into `classes` by event id; [`UNSEEN`] if the event does not occur, [`UNKNOWN`] if it has no
+    /// description.
     ids: Vec<u32>,
     /// Index and format of the event classes.
     classes: Vec<(u32, Arc<Format>)>,
@@ -74,13 +73,13 @@ const UNSEEN: u32 = u32::MAX;
 const UNKNOWN: u32 = u32::MAX - 1;
 
 impl Group {
-    /// Class and format of the events of an id.
+    /// Class and format of the events with an id.
     #[inline]
     pub fn event(&self, id: u16) -> Option<&(u32, Arc<Format>)> {
         self.classes.get(*self.ids.get(usize::from(id))? as usize)
     }
 
-    /// Whether something describes the events of an id; `describe` is asked once.
+    /// Whether events with an id have a description; `describe` is called once per id.
     #[inline]
     fn learn(&mut self, id: u16, describe: impl FnOnce() -> Option<(u32, Arc<Format>)>) -> bool {
         let at = usize::from(id);
@@ -100,12 +99,12 @@ impl Group {
     }
 }
 
-/// Pages of a CPU, with what all their events share.
+/// Pages of a CPU, with the properties shared by all their events.
 pub(super) struct Stream {
     /// Index of its group.
     pub group: usize,
     name: String,
-    /// What all events say of it.
+    /// Packet shared by all events.
     pub packet: Packet,
     pub cpu: u32,
     pub file: usize,
@@ -113,7 +112,7 @@ pub(super) struct Stream {
     pub page_bytes: u32,
 }
 
-/// Pages that follow each other in the order of time.
+/// Consecutive pages in time order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     /// Index of the stream.
@@ -130,8 +129,8 @@ pub(super) struct Run {
 
 /// An opened `trace.dat`, or pages of tracefs.
 ///
-/// Memory: what describes events, 32 bytes for each run of pages in the order of
-/// time, and while events are read one decompressed chunk of each CPU.
+/// Memory: event descriptions, 32 bytes for each run of pages, and while events are read one decompressed
+/// chunk for each CPU.
 pub struct FtraceTrace {
     format: String,
     pub(super) files: Vec<Bytes>,
@@ -142,7 +141,7 @@ pub struct FtraceTrace {
     pub(super) streams: Vec<Stream>,
     /// In the order of their first times.
     pub(super) runs: Vec<Run>,
-    /// Whether no run has times that go backwards.
+    /// Whether no run has times that go back.
     ordered: bool,
     pub(super) name: String,
     names: Names,
@@ -158,7 +157,7 @@ impl std::fmt::Debug for FtraceTrace {
     }
 }
 
-/// What was found on the walk over one CPU's pages.
+/// Results of walking the pages of one CPU.
 #[derive(Default)]
 struct Walked {
     runs: Vec<Run>,
@@ -169,8 +168,8 @@ struct Walked {
 }
 
 impl FtraceTrace {
-    /// Walks over the pages of all buffers. Decompressed chunks take at most
-    /// `limit_bytes` while events are read.
+    /// Walks the pages of all buffers. Decompressed chunks take at most `limit_bytes` while events are
+    /// read.
     pub(super) fn open(
         format: &str,
         name: &str,
@@ -240,7 +239,7 @@ impl FtraceTrace {
         self.names.threads = names.collect::<BTreeMap<_, _>>();
     }
 
-    /// The group of a clock.
+    /// The group with a clock.
     fn group(&mut self, name: &str, notes: &mut Notes) -> usize {
         if let Some(group) = self.groups.iter().position(|group| group.name == name) {
             return group;
@@ -325,7 +324,7 @@ impl FtraceTrace {
         walked.events
     }
 
-    /// Takes one page into the index.
+    /// Adds a page to the index.
     fn page(
         &mut self,
         number: u32,
@@ -402,7 +401,7 @@ impl FtraceTrace {
         }
     }
 
-    /// Whether events come in the order of time.
+    /// Whether events come in time order.
     pub(super) fn is_ordered(&self) -> bool {
         self.ordered
     }
@@ -413,7 +412,7 @@ impl FtraceTrace {
         self.options.nanos(&self.groups[stream.group].name, stamp)
     }
 
-    /// Its time.
+    /// Time of a time stamp.
     #[inline]
     pub(super) fn nanos(&self, stream: &Stream, ticks: u64) -> Nanos {
         self.groups[stream.group].clock.nanos(Ticks(ticks))

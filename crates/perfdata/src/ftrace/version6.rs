@@ -11,13 +11,12 @@ use crate::wire::{Wire, text};
 
 /// Option with a buffer besides the main one.
 const BUFFER: u16 = 3;
-/// More CPUs than this no file has.
+/// Largest plausible number of CPUs.
 const CPUS_MAX: u32 = 1 << 14;
-/// Nor more buffers.
+/// Largest plausible number of buffers.
 const BUFFERS_MAX: usize = 1 << 10;
 
-/// Reads what follows the page size, at `at`. Damage is noted; what comes before
-/// it is returned.
+/// Reads the parts after the page size, at `at`. Damage is noted; everything before it is returned.
 pub fn read(
     bytes: &[u8],
     at: u64,
@@ -77,8 +76,8 @@ pub fn read(
     buffers
 }
 
-/// Reads where the pages of each CPU lie, and the name of the clock behind it.
-/// `left` bytes of the file belong to no CPU yet.
+/// Reads the positions of the pages of each CPU, and the name of the clock after them. `left` bytes of
+/// the file do not belong to a CPU yet.
 #[allow(clippy::too_many_arguments)]
 fn table(
     bytes: &[u8],
@@ -117,7 +116,7 @@ fn table(
         *left -= length;
         cpus.push(PerCpu { cpu, file: 0, content: Content::Plain(begin, end) });
     }
-    // Files of older trace-cmd have no name of the clock here.
+    // Files of older trace-cmd have no clock name here.
     let length = wire.u64().filter(|&length| length < 256);
     let clock = length.and_then(|length| wire.take64(length)).map(text);
     let clock = clock.filter(|clock| clock.starts_with('['));

@@ -29,27 +29,25 @@ mod option {
 const COMPRESSED: u16 = 1;
 /// Bytes of a section's header.
 const HEADER_BYTES: u64 = 16;
-/// More sections of options than this no file has; their chain could be a loop.
+/// Largest number of option sections: their chain could be a loop.
 const OPTION_SECTIONS_MAX: u32 = 1000;
-/// Nor larger chunks of pages.
+/// Largest chunk of pages.
 const CHUNK_BYTES_MAX: usize = 64 << 20;
-/// Nor more CPUs in a buffer.
+/// Largest number of CPUs in a buffer.
 const CPUS_MAX: u32 = 1 << 14;
 
 struct File<'a, 'n> {
     bytes: &'a [u8],
     order: ByteOrder,
     compression: String,
-    /// Bytes that may still come out of decompression.
+    /// Bytes that decompression may still produce.
     room: usize,
-    /// Bytes of sections that may still be read: they can be pointed to again and
-    /// again.
+    /// Bytes of sections that may still be read: the same section can be referenced repeatedly.
     left: usize,
     notes: &'n mut Notes,
 }
 
-/// Reads what follows the page size, at `at`. Damage is noted; what comes before
-/// it is returned.
+/// Reads the parts after the page size, at `at`. Damage is noted; everything before it is returned.
 pub fn read(
     bytes: &[u8],
     at: u64,
@@ -66,7 +64,7 @@ pub fn read(
         let value = EnvValue::Text(format!("{compression} {version}"));
         options.environment.push(("compression".to_owned(), value));
     }
-    // Descriptions of events alone take some megabytes.
+    // Event descriptions alone take some megabytes.
     let room = usize::try_from(limit_bytes).unwrap_or(usize::MAX).max(64 << 20);
     let left = bytes.len().saturating_mul(2);
     let mut file = File { bytes, order, compression, room, left, notes };
@@ -80,7 +78,7 @@ pub fn read(
 }
 
 impl<'a> File<'a, '_> {
-    /// Takes from the bytes that may be read; false where too many were.
+    /// Subtracts from the bytes that may be read; false if too many were read.
     fn afford(&mut self, bytes: usize) -> bool {
         let left = self.left.checked_sub(bytes);
         self.left = left.unwrap_or(0);
@@ -90,7 +88,7 @@ impl<'a> File<'a, '_> {
         left.is_some()
     }
 
-    /// The content of a section; `None`, and a note, where it cannot be read.
+    /// Content of a section; `None`, with a note, if it cannot be read.
     fn section(&mut self, offset: u64) -> Option<Cow<'a, [u8]>> {
         let mut wire = Wire::at(self.bytes, offset, self.order);
         let header = (wire.u16(), wire.u16(), wire.u32(), wire.u64());
@@ -103,7 +101,7 @@ impl<'a> File<'a, '_> {
             let missing = size.saturating_sub(wire.left() as u64);
             let reason = DamageReason::Truncated { missing_bytes: Some(missing) };
             self.notes.damage(begin, self.bytes.len() as u64, reason, None);
-            // What is there of plain content is still of use.
+            // The available part of uncompressed content is still useful.
             let rest = &self.bytes[begin as usize..];
             let of_use = flags & COMPRESSED == 0 && self.afford(rest.len());
             return of_use.then_some(Cow::Borrowed(rest));
@@ -119,8 +117,7 @@ impl<'a> File<'a, '_> {
         Some(Cow::Owned(out))
     }
 
-    /// Decompresses one piece: its two sizes, then its bytes. False where nothing
-    /// can follow.
+    /// Decompresses one chunk: its two sizes, then its bytes. False if nothing can follow.
     fn chunk(&mut self, wire: &mut Wire<'_>, base: u64, out: &mut Vec<u8>) -> bool {
         let at = base + wire.position() as u64;
         let sizes = (wire.u32(), wire.u32());
@@ -153,7 +150,7 @@ impl<'a> File<'a, '_> {
             _ => {
                 let rule = "compressed bytes";
                 self.notes.damage(at, end, DamageReason::BadValue { rule }, None);
-                // What follows keeps its place.
+                // Keeps the positions of later bytes.
                 if expected <= self.room && expected <= 64 << 20 {
                     out.resize(before + expected, 0);
                     self.room -= (expected - got).min(self.room);
@@ -163,7 +160,7 @@ impl<'a> File<'a, '_> {
         true
     }
 
-    /// Takes the options of one section; returns where the next begins.
+    /// Reads the options of one section; returns the position of the next section.
     fn options(
         &mut self,
         offset: u64,
@@ -232,7 +229,7 @@ impl<'a> File<'a, '_> {
             }
             let mut from = Wire::at(self.bytes, offset, self.order);
             let there = from.left();
-            // The number of chunks is not counted in the size.
+            // The size does not include the number of chunks.
             let size = if compressed { size.saturating_add(4) } else { size };
             let content = from.take64(size).unwrap_or_else(|| {
                 let missing = size.saturating_sub(there as u64);
@@ -254,7 +251,7 @@ impl<'a> File<'a, '_> {
         Some(Buffer { name, clock, page_bytes, cpus })
     }
 
-    /// Where the chunks of a CPU lie; nothing is decompressed yet.
+    /// Positions of the chunks of a CPU; nothing is decompressed yet.
     fn chunks(&mut self, content: &[u8], offset: usize) -> Option<Content> {
         let compression = match self.compression.as_str() {
             "zstd" => Compression::Zstd,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `perf_event_attr`: what was to be recorded, and how its samples are laid out.
+//! `perf_event_attr`: the configuration of an event, and the layout of its samples.
 
 use lateralis_model::ByteOrder;
 
@@ -32,9 +32,9 @@ pub mod sample {
     pub const DATA_PAGE_SIZE: u64 = 1 << 22;
     pub const CODE_PAGE_SIZE: u64 = 1 << 23;
     pub const WEIGHT_STRUCT: u64 = 1 << 24;
-    /// Those of 8 bytes that begin a sample.
+    /// Fields of 8 bytes at the start of a sample.
     pub const FIXED: u64 = IP | TID | TIME | ADDR | ID | CPU | PERIOD | STREAM_ID | IDENTIFIER;
-    /// Everything above.
+    /// All of the above.
     pub const KNOWN: u64 = (1 << 25) - 1;
 }
 
@@ -47,30 +47,30 @@ pub mod read {
     pub const LOST: u64 = 1 << 4;
 }
 
-/// Bit of `branch_sample_type`: an index stands before the branches.
+/// Bit of `branch_sample_type`: an index precedes the branches.
 pub const BRANCH_HW_INDEX: u64 = 1 << 17;
-/// Bit of `branch_sample_type`: counters stand behind the branches.
+/// Bit of `branch_sample_type`: counters follow the branches.
 pub const BRANCH_COUNTERS: u64 = 1 << 19;
 
 /// Value of `type` for tracepoints.
 pub const TYPE_TRACEPOINT: u32 = 2;
 
-/// The part of `perf_event_attr` that matters to a reader.
+/// The fields of `perf_event_attr` that a reader needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attr {
-    /// Kind of event source.
+    /// Type of event source.
     pub kind: u32,
-    /// Which event of it.
+    /// Event of that source.
     pub config: u64,
     /// Bits of [`sample`].
     pub sample_type: u64,
     /// Bits of [`read`].
     pub read_format: u64,
-    /// Records that are no samples have time, CPU … at their end.
+    /// Whether records other than samples have time, CPU … at their end.
     pub sample_id_all: bool,
     /// Whether times are those of `clockid`.
     pub use_clockid: bool,
-    /// What branches have.
+    /// Fields of branches.
     pub branch_sample_type: u64,
     /// Registers of user space.
     pub sample_regs_user: u64,
@@ -78,36 +78,36 @@ pub struct Attr {
     pub sample_regs_intr: u64,
     /// POSIX clock of the times, if `use_clockid`.
     pub clockid: i32,
-    /// Name of the event as its user wrote it; empty if it is not recorded.
+    /// Name of the event as given by the user; empty if it is not recorded.
     pub name: String,
 }
 
-/// No such field.
+/// Offset of a field that does not exist.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// Where fields are: bytes from the beginning of a sample, and bytes back from
-/// the end of other records; [`NOWHERE`] where they are not.
+/// Offsets of fields: bytes from the start of a sample, and bytes back from the end of other records;
+/// [`NOWHERE`] for fields that do not exist.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
-    /// The id that tells the attribute.
+    /// Id that identifies the attribute.
     pub id: (u32, u32),
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub time: (u32, u32),
-    /// Processor.
+    /// CPU.
     pub cpu: (u32, u32),
     /// Process and thread.
     pub thread: (u32, u32),
     /// In samples: `ip`, `addr`, `stream_id` and `period`.
     pub words: [u32; 4],
-    /// Bytes of all fields that begin a sample.
+    /// Bytes of all fields at the start of a sample.
     pub fixed_bytes: u32,
-    /// Whether samples have besides them only a call chain and raw data.
+    /// Whether samples have no other fields than these, a call chain and raw data.
     pub is_plain: bool,
 }
 
 impl Attr {
-    /// Reads an attribute from the bytes that its container gives it. `None`
-    /// where not even the first version of the struct is there.
+    /// Reads an attribute from the bytes in its container. `None` if they are shorter than the first
+    /// version of the struct.
     pub fn parse(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         let mut wire = Wire::new(bytes, order);
         let kind = wire.u32()?;
@@ -116,7 +116,7 @@ impl Attr {
         let _period = wire.u64()?;
         let (sample_type, read_format) = (wire.u64()?, wire.u64()?);
         let flags = wire.u64()?;
-        // Bit fields are filled from the end that the byte order says.
+        // Bit fields are allocated from the end given by the byte order.
         let flags = match order {
             ByteOrder::Little => flags,
             ByteOrder::Big => flags.reverse_bits(),
@@ -147,8 +147,8 @@ impl Attr {
         self.sample_type & bit != 0
     }
 
-    /// Bytes before the field `bit` among those at the beginning of a sample;
-    /// `None` where the sample has no such field.
+    /// Bytes before the field `bit` among those at the start of a sample; `None` if the sample has no
+    /// such field.
     pub fn offset_in_sample(&self, bit: u64) -> Option<usize> {
         use sample::{ADDR, CPU, ID, IDENTIFIER, IP, PERIOD, STREAM_ID, TID, TIME};
         let order = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD];
@@ -158,7 +158,7 @@ impl Attr {
         })
     }
 
-    /// Bytes from the field `bit` to the end of a record that is no sample.
+    /// Bytes from the field `bit` to the end of a record that is not a sample.
     pub fn offset_from_end(&self, bit: u64) -> Option<usize> {
         use sample::{CPU, ID, IDENTIFIER, STREAM_ID, TID, TIME};
         let order = [IDENTIFIER, CPU, STREAM_ID, ID, TIME, TID];
@@ -168,14 +168,14 @@ impl Attr {
         })
     }
 
-    /// Bytes at the end of a record that is no sample.
+    /// Bytes at the end of a record that is not a sample.
     pub fn trailer_bytes(&self) -> usize {
         use sample::{CPU, ID, IDENTIFIER, STREAM_ID, TID, TIME};
         let bits = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
         if self.sample_id_all { (self.sample_type & bits).count_ones() as usize * 8 } else { 0 }
     }
 
-    /// Where the fields are that every record is asked for.
+    /// Offsets of the fields that are needed of every record.
     pub fn places(&self) -> Places {
         let in_sample = |bit| self.offset_in_sample(bit).map(|at| at as u32);
         let from_end = |bit| self.offset_from_end(bit).map(|back| back as u32);
@@ -193,8 +193,8 @@ impl Attr {
         }
     }
 
-    /// The name of the event: as recorded, else as perf would call it.
-    /// `tracepoint` finds names of tracepoints.
+    /// Name of the event: as recorded, otherwise as perf would name it. `tracepoint` returns names of
+    /// tracepoints.
     pub fn event_name(&self, tracepoint: impl FnOnce(u64) -> Option<String>) -> String {
         if !self.name.is_empty() {
             return self.name.clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the output of hardware tracers lies in a `perf.data`.
+//! Location of the output of hardware tracers in a `perf.data`.
 
 use super::attr::Attr;
 use super::file::File;
@@ -7,19 +7,18 @@ use super::records::{self, Record};
 use crate::notes::Notes;
 use crate::wire::Wire;
 
-/// A piece of the output of a hardware tracer, Intel PT for instance [struct
-/// perf_record_auxtrace].
+/// A piece of the output of a hardware tracer, for instance Intel PT [struct perf_record_auxtrace].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxArea {
     /// First byte in the file.
     pub begin_bytes: u64,
-    /// Number of bytes that are there.
+    /// Number of bytes in the file.
     pub size_bytes: u64,
-    /// Bytes that are not: the file ends before.
+    /// Number of bytes missing because the file ends early.
     pub missing_bytes: u64,
-    /// Its place in all that the tracer put out into this buffer, bytes.
+    /// Offset in the whole output of the tracer into this buffer, in bytes.
     pub offset_bytes: u64,
-    /// A reading of the tracer's clock about when it was fetched.
+    /// Value of the tracer's clock at about the time of the copy.
     pub reference: u64,
     /// Number of the buffer.
     pub index: u32,
@@ -29,22 +28,21 @@ pub struct AuxArea {
     pub cpu: i32,
 }
 
-/// What put out the pieces, and how it was set up [struct perf_record_auxtrace_info].
+/// Tracer of the pieces, and its configuration [struct perf_record_auxtrace_info].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuxInfo {
-    /// The tracer: [`INTEL_PT`], or another one of tools/perf/util/auxtrace.h, enum auxtrace_type.
+    /// The tracer: [`INTEL_PT`], or another value of tools/perf/util/auxtrace.h, enum auxtrace_type.
     pub kind: u32,
-    /// Its settings, by their place [tools/perf/util/intel-pt.h, `INTEL_PT_PMU_TYPE` and what follows it].
+    /// Its settings, by index [tools/perf/util/intel-pt.h, `INTEL_PT_PMU_TYPE` and following].
     pub words: Vec<u64>,
-    /// How its event was set up (`perf_event_attr.config`).
+    /// Configuration of its event (`perf_event_attr.config`).
     pub config: Option<u64>,
 }
 
-/// What of an address filter is traced, or begins or ends it [tools/perf/Documentation/perf-record.txt,
-/// --filter].
+/// Action of an address filter [tools/perf/Documentation/perf-record.txt, --filter].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterAction {
-    /// Only what is executed there is traced.
+    /// Only code there is traced.
     Filter,
     /// Tracing begins there.
     Start,
@@ -59,22 +57,22 @@ pub enum FilterAction {
 pub struct AddressFilter {
     /// What it does.
     pub action: FilterAction,
-    /// The first; of a file the byte of it, else an address of the kernel.
+    /// Start: an offset if there is a file, otherwise a kernel address.
     pub begin: u64,
-    /// Number of bytes; 0: only the first.
+    /// Number of bytes; 0: only the start address.
     pub size_bytes: u64,
     /// The file.
     pub file: Option<String>,
 }
 
-/// The most filters of one recording: processors have four ranges.
+/// Largest number of filters of a recording: processors have four ranges.
 const FILTERS_MAX: usize = 256;
-/// Where the words of Intel PT have the length of the text of its filters, which follows
+/// Index of the word with the length of the text of the filters, which follows the words of Intel PT
 /// [tools/perf/util/intel-pt.h, INTEL_PT_FILTER_STR_LEN].
 const FILTER_BYTES: usize = 16;
 
 impl AuxInfo {
-    /// The text of the address filters, as perf wrote it; `None`: there are none, everything is traced.
+    /// Text of the address filters as written by perf; `None`: there are none, everything is traced.
     #[must_use]
     pub fn filter_text(&self) -> Option<String> {
         if self.kind != INTEL_PT {
@@ -89,8 +87,8 @@ impl AuxInfo {
     }
 }
 
-/// Reads the text of address filters: `ACTION BEGIN[/SIZE][@FILE]`, one after the other with commas between
-/// them. `None`: it is another text.
+/// Parses the text of address filters: `ACTION BEGIN[/SIZE][@FILE]`, separated by commas. `None` if the
+/// syntax is invalid.
 #[must_use]
 pub fn address_filters(text: &str) -> Option<Vec<AddressFilter>> {
     const ACTIONS: [(&str, FilterAction); 4] = [
@@ -108,7 +106,7 @@ pub fn address_filters(text: &str) -> Option<Vec<AddressFilter>> {
         }
         let (name, action) = begins(rest)?;
         rest = rest.get(name.len()..)?.trim_start();
-        // Names of files have commas too: only one with an action after it ends a filter.
+        // File names may contain commas: only one followed by an action ends a filter.
         let ends = |(at, _): &(usize, &str)| begins(rest[at + 1..].trim_start()).is_some();
         let end = rest.match_indices(',').find(ends).map_or(rest.len(), |(at, _)| at);
         let (one, behind) = rest.split_at(end);
@@ -134,11 +132,11 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// The number of Intel PT [tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT].
+/// Number of Intel PT [tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT].
 pub const INTEL_PT: u32 = 1;
 
-/// Finds the output of hardware tracers in a `perf.data`, in the order of the file. Of a piece
-/// that the end of the file cuts there is the beginning; nothing is decoded.
+/// Finds the output of hardware tracers in a `perf.data`, in the order of the file. A piece that the end
+/// of the file truncates is included up to there; nothing is decoded.
 ///
 /// Cost: one step per record.
 #[must_use]
@@ -146,7 +144,7 @@ pub fn aux_areas(bytes: &[u8]) -> Vec<AuxArea> {
     aux_output(bytes).1
 }
 
-/// The same with who put them out, where a record says so.
+/// Like [`aux_areas`], also returns the tracer, if a record describes it.
 #[must_use]
 pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
     let (mut info, mut found) = (None, Vec::new());
@@ -160,7 +158,7 @@ pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
         match record.kind {
             records::AUXTRACE_INFO => {
                 let Some((kind, words)) = info_of(&mut wire) else { continue };
-                // The first word is the number of its event source, which each machine gives anew.
+                // The first word is the number of its event source, which differs between machines.
                 let is_its = |attr: &&Attr| Some(u64::from(attr.kind)) == words.first().copied();
                 let config = file.attrs.all.iter().find(is_its).map(|attr| attr.config);
                 info = Some(AuxInfo { kind, words, config });
@@ -183,9 +181,9 @@ pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
     (info, found)
 }
 
-/// The kind of a tracer and its words, out of the record of it.
+/// The kind of a tracer and its words, from its record.
 pub(super) fn info_of(wire: &mut Wire<'_>) -> Option<(u32, Vec<u64>)> {
-    // The second word only keeps what follows aligned.
+    // The second word is only for alignment.
     let (kind, _) = (wire.u32()?, wire.u32()?);
     Some((kind, std::iter::from_fn(|| wire.u64()).collect()))
 }
@@ -209,7 +207,8 @@ mod tests {
 
     #[test]
     fn filters_are_those_of_perf() {
-        // As `addr_filter__to_str` of tools/perf/util/auxtrace.c writes them, joined by
+        // As written by `addr_filter__to_str` of tools/perf/util/auxtrace.c, joined by
+        // `evsel__append_addr_filter`.
         // `evsel__append_addr_filter`.
         let text = "filter 0x1139/0x2a@/tmp/a,b filter/prog,start 0xffffffff81000000,\
                     stop 0x20@/lib/x.so,tracestop 0x40/0x8@/lib/x.so";
@@ -236,7 +235,7 @@ mod tests {
         words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
         let info = AuxInfo { kind: INTEL_PT, words, config: None };
         assert_eq!(info.filter_text().as_deref(), Some(text));
-        // Cut off, none, and a length that is none.
+        // Truncated, missing, and with an invalid length.
         let changed = |change: &dyn Fn(&mut Vec<u64>)| {
             let mut info = info.clone();
             change(&mut info.words);

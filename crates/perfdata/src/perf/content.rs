@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Records as they lie, and their way into the order of time.
+//! Records in the file, and how they are merged into time order.
 //!
-//! perf copies the buffer of one CPU after the other into the file: what lies
-//! together is mostly in order already. So an index of such runs is enough to
-//! read all records by time, without one for each record.
+//! perf copies the buffers of one CPU after the other into the file: contiguous records are mostly in
+//! time order already. So an index of such runs suffices to read all records by time, without an entry
+//! for each record.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -20,32 +20,32 @@ use crate::wire::Wire;
 /// CPUs by id.
 pub type Ids = HashMap<u64, u32>;
 
-/// Bytes of a file; whoever gives them keeps them mapped, or in memory.
+/// Bytes of a file; the caller keeps them mapped, or in memory.
 pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Places begin with where they are. In the feature with build ids …
+/// The high bits of a place select its source. In the feature with build ids …
 pub const BUILD_IDS: u64 = 0;
 /// … in a file …
 pub const FILE: u64 = 1 << 62;
 /// … in decompressed records.
 pub const INFLATED: u64 = 1 << 63;
-/// The number of the file follows, then the byte: no file has as many.
+/// Below that, the number of the file, then the byte offset: no file has this many bytes.
 const PART_SHIFT: u32 = 48;
 const BYTES: u64 = (1 << PART_SHIFT) - 1;
-/// Files whose numbers have room in a place.
+/// Largest number of files that fits into a place.
 pub const PARTS_MAX: usize = 1 << (62 - PART_SHIFT);
 
-/// The bits of a place that name the file with this number.
+/// The bits of a place that select the file with this number.
 pub fn part_bits(number: usize) -> u64 {
     (number as u64) << PART_SHIFT
 }
 
-/// The number of the file that a place is in.
+/// Number of the file that contains a place.
 fn part_of(place: u64) -> usize {
     ((place & !(FILE | INFLATED)) >> PART_SHIFT) as usize
 }
 
-/// The byte that a place is.
+/// Byte offset of a place.
 pub fn byte(place: u64) -> u64 {
     place & BYTES
 }
@@ -56,42 +56,41 @@ pub struct Part {
     pub name: String,
     /// What it holds.
     pub bytes: Bytes,
-    /// Records that were compressed in it.
+    /// Its decompressed records.
     pub inflated: Vec<u8>,
-    /// The first of its bytes that was decompressed.
+    /// Position of the first compressed byte.
     pub compressed: u64,
 }
 
 impl Part {
-    /// A file that was not looked into yet.
+    /// A file that has not been examined yet.
     pub fn new(name: &str, bytes: Bytes) -> Self {
         Self { name: name.to_owned(), bytes, inflated: Vec::new(), compressed: 0 }
     }
 }
 
-/// Records that lie one after the other, none of them earlier than the one
-/// before.
+/// Contiguous records in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// Place of the first.
+    /// Place of the first record.
     pub begin: u64,
-    /// Place behind the last.
+    /// Place after the last record.
     pub end: u64,
-    /// Time of the first, in ticks.
+    /// Time of the first record, in ticks.
     pub first: u64,
-    /// Time of the last.
+    /// Time of the last record.
     pub last: u64,
 }
 
-/// Everything that records lie in.
+/// All sources of records.
 pub struct Content {
-    /// Files of records, that with the header first.
+    /// Files of records; the first has the header.
     pub parts: Vec<Part>,
     /// Records with build ids.
     pub build_ids: Vec<u8>,
-    /// Of numbers.
+    /// Byte order.
     pub order: ByteOrder,
-    /// What was to be recorded.
+    /// Attributes of events.
     pub attrs: Attrs,
     /// CPUs of ids.
     pub cpus: Ids,
@@ -99,7 +98,7 @@ pub struct Content {
     pub runs: Vec<Run>,
 }
 
-/// A 64-bit number at a place of a record's body.
+/// A 64-bit number at an offset in a record's body.
 #[inline]
 pub fn word(body: &[u8], at: u32, order: ByteOrder) -> Option<u64> {
     let bytes = body.get(at as usize..)?.first_chunk::<8>()?;
@@ -109,14 +108,13 @@ pub fn word(body: &[u8], at: u32, order: ByteOrder) -> Option<u64> {
     })
 }
 
-/// The place in a record's body of a field counted from its end.
+/// Offset in the record's body of a field counted from its end.
 #[inline]
 pub fn from_end(body: &[u8], back: u32) -> u32 {
     body.len().checked_sub(back as usize).map_or(NOWHERE, |at| at as u32)
 }
 
-/// The attribute a record belongs to, or the id that no attribute has; and its
-/// time, 0 where it has none.
+/// The attribute of a record, or an id without an attribute; and its time, 0 if it has none.
 #[inline]
 pub fn moment(attrs: &Attrs, record: &Record<'_>, order: ByteOrder) -> (Result<usize, u64>, u64) {
     let Some(places) = attrs.places.first() else { return (Err(0), 0) };
@@ -128,7 +126,7 @@ pub fn moment(attrs: &Attrs, record: &Record<'_>, order: ByteOrder) -> (Result<u
     let attr = match attrs.places.len() {
         1 => Ok(0),
         _ => match word(body, at(places.id), order) {
-            // Records that perf made itself have no id.
+            // Records generated by perf itself have no id.
             None | Some(0) => Ok(0),
             Some(id) => attrs.by_id(id).ok_or(id),
         },
@@ -146,20 +144,20 @@ pub fn moment(attrs: &Attrs, record: &Record<'_>, order: ByteOrder) -> (Result<u
     (attr, time.or_else(|| word(body, own, order)).unwrap_or(0))
 }
 
-/// A record on its way.
+/// A record with its properties.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'a> {
-    /// It.
+    /// The record.
     pub record: Record<'a>,
-    /// Its attribute, or the id that no attribute has.
+    /// Its attribute, or an id without an attribute.
     pub attr: Result<usize, u64>,
-    /// Its time in ticks, or that of its neighbour; 0 where there is none.
+    /// Its time in ticks, or that of its neighbour; 0 if there is none.
     pub time: u64,
-    /// Where it is.
+    /// Its place.
     pub place: u64,
 }
 
-/// A run that is being read: the next record of it is known.
+/// An open run: its next record is known.
 struct Cursor<'a> {
     found: Found<'a>,
     bytes: &'a [u8],
@@ -169,7 +167,7 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Records of the same time come as they lie.
+    /// Records of equal time keep the order of the file.
     fn key(&self) -> (u64, u64) {
         (self.found.time, self.found.place)
     }
@@ -190,7 +188,7 @@ impl PartialOrd for Cursor<'_> {
 }
 
 impl Ord for Cursor<'_> {
-    /// The earliest is the greatest.
+    /// Reversed: the earliest is the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
@@ -227,7 +225,7 @@ impl Content {
                 continue;
             }
             let (attr, time) = moment(&self.attrs, &record, self.order);
-            // The run was found in order; attributes that came late change nothing.
+            // The run was found to be in order; attributes added later change nothing.
             let time = time.max(cursor.found.time);
             cursor.found = Found { record, attr, time, place };
             return true;
@@ -235,7 +233,7 @@ impl Content {
         false
     }
 
-    /// The record at a place that [`Merge`] gave.
+    /// The record at a place returned by [`Merge`].
     pub fn record(&self, place: u64) -> Option<Found<'_>> {
         let run = Run { begin: place, end: place + 1, first: 0, last: 0 };
         self.cursor(&run).map(|cursor| cursor.found)
@@ -245,12 +243,12 @@ impl Content {
         self.parts.get(part_of(place))
     }
 
-    /// The name of the file that a place is in.
+    /// Name of the file that contains a place.
     pub fn file_of(&self, place: u64) -> &str {
         self.part(place).map_or("", |part| &part.name)
     }
 
-    /// What belongs to a record and does not stand in it.
+    /// Data that belongs to a record but is not in it.
     pub fn beside(&self, place: u64, record: &Record<'_>) -> Beside<'_> {
         let behind = self.byte_of(place) + record.size();
         let mut wire = Wire::new(record.body, self.order);
@@ -260,14 +258,14 @@ impl Content {
                     let begin = usize::try_from(behind).ok()?;
                     Some(begin..begin.checked_add(usize::try_from(size).ok()?)?)
                 });
-                // What is compressed has none behind it; what is cut is none.
+                // Compressed records have no data after them; truncated data is ignored.
                 let part = self.part(place).filter(|_| place & INFLATED == 0);
                 let data =
                     part.zip(range).and_then(|(part, range)| (*part.bytes).as_ref().get(range));
                 Beside { behind, data: data.unwrap_or_default(), config: 0 }
             }
             records::AUXTRACE_INFO => {
-                // The kind, and a word that only keeps what follows aligned; then the number of the source.
+                // The kind, and a word for alignment; then the number of the source.
                 let source = wire.u64().and_then(|_| wire.u64());
                 let is_its = |attr: &&Attr| Some(u64::from(attr.kind)) == source;
                 let config = self.attrs.all.iter().find(is_its).map_or(0, |attr| attr.config);
@@ -277,7 +275,7 @@ impl Content {
         }
     }
 
-    /// The byte of the file that stands for a place in reports.
+    /// The byte of the file that represents a place in reports.
     pub fn byte_of(&self, place: u64) -> u64 {
         match self.part(place) {
             Some(part) if place & INFLATED != 0 => part.compressed,
@@ -286,22 +284,21 @@ impl Content {
     }
 }
 
-/// All records that become events in the order of time, those of the same time as
-/// they lie.
+/// All records that become events, in time order; those of equal time in the order of the file.
 ///
-/// Cost: one comparison a record, and a heap of the runs that overlap.
+/// Cost: one comparison per record, and a heap of the overlapping runs.
 pub struct Merge<'a> {
     content: &'a Content,
     /// Runs that begin later.
     waiting: std::iter::Peekable<Box<dyn Iterator<Item = &'a Run> + 'a>>,
     open: BinaryHeap<Cursor<'a>>,
     current: Option<Cursor<'a>>,
-    /// What the current run may give before another one has to.
+    /// Key up to which the current run may continue before another one must.
     bound: (u64, u64),
 }
 
 impl<'a> Merge<'a> {
-    /// Those of the runs that `wanted` chooses.
+    /// Those of the runs selected by `wanted`.
     pub fn new(content: &'a Content, wanted: impl Fn(&Run) -> bool + 'a) -> Self {
         let runs: Box<dyn Iterator<Item = &Run>> =
             Box::new(content.runs.iter().filter(move |run| wanted(run)));
@@ -322,7 +319,7 @@ impl<'a> Merge<'a> {
         self.turn()
     }
 
-    /// Goes on with the run that has the earliest record.
+    /// Continues with the run that has the earliest record.
     fn turn(&mut self) -> Option<Found<'a>> {
         self.open.extend(self.current.take());
         loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Records decoded one after the other, in the order of time.
+//! Decodes records one by one, in time order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,25 +20,25 @@ use crate::notes::Notes;
 use crate::row::Row;
 use crate::wire::{Wire, text};
 
-/// Threads whose names are remembered without a search.
+/// Threads whose names are found without a search.
 const RECENT: usize = 64;
-/// What perf calls the idle threads.
+/// Name of the idle threads in perf.
 const IDLE: &str = "swapper";
 
-/// A thread got a name.
+/// A thread was renamed.
 pub struct Renamed {
     /// Its process.
     pub pid: u32,
-    /// It.
+    /// The thread.
     pub tid: u32,
-    /// Its name.
+    /// Its new name.
     pub name: Arc<str>,
 }
 
-/// Names of threads at a moment.
+/// Names of threads at a time.
 pub struct Comms {
     all: HashMap<u32, Arc<str>>,
-    /// Names of the last threads, by their last digits.
+    /// Names of recent threads, by the low digits of the id.
     recent: [Option<(u32, Arc<str>)>; RECENT],
     unnamed: Arc<str>,
 }
@@ -51,7 +51,7 @@ impl Default for Comms {
 }
 
 impl Comms {
-    /// The name of a thread; empty where it is not known.
+    /// Name of a thread; empty if unknown.
     #[inline]
     fn of(&mut self, tid: u32) -> &str {
         let slot = &mut self.recent[tid as usize % RECENT];
@@ -62,7 +62,7 @@ impl Comms {
         slot.as_ref().map_or("", |(_, comm)| comm)
     }
 
-    /// Names of threads change with the records that tell them.
+    /// Updates thread names from records that contain them.
     pub fn learn(&mut self, record: &Record<'_>, order: ByteOrder) -> Option<Renamed> {
         let mut wire = Wire::new(record.body, order);
         let (pid, second) = (wire.u32()?, wire.u32()?);
@@ -80,7 +80,7 @@ impl Comms {
     }
 }
 
-/// What is said of the event stepped to besides its values.
+/// Properties of the current event besides its values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Head {
     stream: u32,
@@ -102,7 +102,7 @@ pub struct PerfEvents<'a> {
 }
 
 impl<'a> PerfEvents<'a> {
-    /// Those of an interval.
+    /// Events of an interval.
     pub fn new(trace: &'a PerfTrace, interval: Interval) -> Self {
         let before = move |ticks: u64| {
             interval.begin.is_some_and(|begin| trace.nanos(ticks.max(trace.first)) < begin)
@@ -127,7 +127,7 @@ impl<'a> PerfEvents<'a> {
         }
     }
 
-    /// Decodes a record; `None` where it is no event, or cannot be one.
+    /// Decodes a record; `None` if it is not, or cannot be, an event.
     #[inline]
     fn decode(&mut self, found: &Found<'_>) -> Option<()> {
         match (found.record.kind, found.attr) {
@@ -162,7 +162,7 @@ impl<'a> PerfEvents<'a> {
         self.notes.damage(begin, end, reason, Some(self.head.time));
     }
 
-    /// The common context, and what the model says of every event.
+    /// Sets the common context, and the properties of every event in the model.
     #[inline]
     fn begin(&mut self, origin: Origin, class: u32) -> Option<()> {
         self.head.stream = self.trace.stream_of(origin.cpu)?;
@@ -179,7 +179,7 @@ impl<'a> PerfEvents<'a> {
             return Some(());
         };
         let tid = origin.tid;
-        // A thread that is gone has no number any more.
+        // A thread that has ended has no id.
         let known = pid != u32::MAX && tid != u32::MAX;
         self.head.writer = known.then_some(Writer { pid, tid });
         self.row.i64(i64::from(pid as i32));
@@ -237,8 +237,8 @@ impl<'a> PerfEvents<'a> {
     }
 }
 
-/// Adds the values of a sample that has only fields at fixed places, a call chain
-/// and raw data. Returns the raw data; `None` where the sample is too short.
+/// Adds the values of a sample that has only fields at fixed offsets, a call chain and raw data. Returns
+/// the raw data; `None` if the sample is too short.
 #[inline]
 fn plain<'r>(
     attr: &Attr,

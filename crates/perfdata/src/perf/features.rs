@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Features: what a `perf.data` says about its machine, its events and its time.
+//! Features: description of the machine, events and clocks of a `perf.data`.
 
 use lateralis_model::{ByteOrder, EnvValue};
 
@@ -26,13 +26,13 @@ mod feature {
     pub const CLOCK_DATA: u32 = 29;
 }
 
-/// More arguments of a command line than this are not read.
+/// Largest number of arguments of a command line that are read.
 const ARGUMENTS_MAX: u32 = 1 << 16;
 
-/// Wall clock and trace clock, read at the same moment.
+/// Wall clock and trace clock, read at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockPair {
-    /// POSIX number of the trace clock.
+    /// POSIX id of the trace clock.
     pub clockid: u32,
     /// Nanoseconds since 1970.
     pub wall_nanos: u64,
@@ -49,13 +49,12 @@ pub struct Features {
     pub tracing: Option<TracingData>,
     /// Records with build ids.
     pub build_ids: Vec<u8>,
-    /// From trace time to wall clock.
+    /// Relation of trace time to wall clock.
     pub clock_pair: Option<ClockPair>,
 }
 
 impl Features {
-    /// Takes a feature. `None` where its content is not what it should be;
-    /// unknown features are fine.
+    /// Processes a feature. `None` if its content is invalid; unknown features are ignored.
     pub fn take(
         &mut self,
         number: u32,
@@ -72,7 +71,7 @@ impl Features {
             feature::CPUDESC => "cpu",
             feature::CPUID => "cpu_model",
             feature::TOTAL_MEM => {
-                // The section has KiB.
+                // The unit in the file is KiB.
                 let bytes = i128::from(wire.u64()?) * 1024;
                 self.say("memory_bytes", EnvValue::Integer(bytes));
                 return Some(());
@@ -90,7 +89,7 @@ impl Features {
             }
             feature::SAMPLE_TIME => {
                 for name in ["first_sample_ns", "last_sample_ns"] {
-                    // Pipes have the section before the times are known.
+                    // In pipes the section precedes the times.
                     if let time @ 1.. = wire.u64()? {
                         self.say(name, EnvValue::Integer(i128::from(time)));
                     }
@@ -126,8 +125,8 @@ impl Features {
         self.environment.push((name.to_owned(), value));
     }
 
-    /// Takes the description of tracepoints. What can be read of a damaged one is
-    /// kept; `None` tells of that.
+    /// Reads the description of tracepoints. The readable part of a damaged one is kept, and `None` is
+    /// returned.
     pub fn tracing_data(&mut self, content: &[u8]) -> Option<()> {
         let mut wire = Wire::new(content, ByteOrder::Little);
         let mut data = TracingData::begin(&mut wire, content)?;
@@ -137,13 +136,13 @@ impl Features {
     }
 }
 
-/// Length, then so many bytes, padded with NULs.
+/// Length, then that many bytes, padded with NULs.
 fn string(wire: &mut Wire<'_>) -> Option<String> {
     let length = wire.u32()?;
     Some(text(wire.take(length as usize)?))
 }
 
-/// Names of events, by their ids, or by their place where they have none.
+/// Names of events, by their ids, or by their index if they have none.
 fn event_names(wire: &mut Wire<'_>, attrs: &mut Attrs) -> Option<()> {
     let (count, attr_bytes) = (wire.u32()?, wire.u32()?);
     for index in 0..count as usize {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The header of `perf.data`, and what it points to.
+//! The header of `perf.data`, and the sections that it refers to.
 
 use std::collections::HashMap;
 
@@ -11,32 +11,32 @@ use super::order_of;
 use crate::notes::Notes;
 use crate::wire::Wire;
 
-/// Size that the header of a pipe says.
+/// Header size in the header of a pipe.
 const PIPE_HEADER_BYTES: u64 = 16;
 /// Bytes of a pair of offset and size.
 const SECTION_BYTES: u64 = 16;
 /// Bytes of the first version of `perf_event_attr`.
 const ATTR_BYTES_MIN: u64 = 64;
-/// First byte of the flags of features, behind sizes and sections.
+/// First byte of the flags of features, after sizes and sections.
 const FLAGS_AT: u64 = 72;
-/// Feature of a file whose records are partly in others beside it.
+/// Feature of a file whose records are partly in other files beside it.
 const DIR_FORMAT: u32 = 24;
-/// Numbers of features there can be.
+/// Largest number of features.
 const FEATURES: u32 = 256;
 
-/// Attributes, and which of them an id means.
+/// Attributes, and their ids.
 #[derive(Debug, Default)]
 pub struct Attrs {
     /// In the order of the file.
     pub all: Vec<Attr>,
-    /// Of each attribute.
+    /// Field offsets of each attribute.
     pub places: Vec<Places>,
-    /// Attribute + 1 of small ids, as the kernel gives them: samples look here.
+    /// Attribute index + 1 by small id, the usual ids of the kernel, for the lookup of samples.
     small_ids: Vec<u32>,
     ids: HashMap<u64, u32>,
 }
 
-/// Ids below this are small.
+/// Limit of small ids.
 const SMALL_ID: u64 = 1 << 16;
 
 impl Attrs {
@@ -66,14 +66,14 @@ impl Attrs {
         self.ids.get(&id).map(|&index| index as usize)
     }
 
-    /// As [`Attrs::by_id`], to change it.
+    /// Like [`Attrs::by_id`], mutable.
     pub fn by_id_mut(&mut self, id: u64) -> Option<&mut Attr> {
         let index = self.by_id(id)?;
         self.all.get_mut(index)
     }
 }
 
-/// Whether the header says that there are files of records beside this one.
+/// Whether the header refers to other files of records beside this one.
 pub fn is_of_folder(bytes: &[u8], order: ByteOrder) -> bool {
     let size = Wire::at(bytes, 8, order).u64();
     let flags = Wire::at(bytes, FLAGS_AT, order).u64().unwrap_or(0);
@@ -83,23 +83,22 @@ pub fn is_of_folder(bytes: &[u8], order: ByteOrder) -> bool {
 /// An opened `perf.data`.
 #[derive(Debug)]
 pub struct File {
-    /// Of its numbers.
+    /// Byte order.
     pub order: ByteOrder,
-    /// Whether it was written into a pipe.
+    /// Whether it was written to a pipe.
     pub pipe: bool,
     /// First byte of the records.
     pub data_begin: u64,
-    /// Byte after the last.
+    /// Byte after the last record.
     pub data_end: u64,
-    /// What was to be recorded.
+    /// Attributes of events.
     pub attrs: Attrs,
-    /// What is said about machine and events.
+    /// Description of machine and events.
     pub features: Features,
 }
 
 impl File {
-    /// Reads the header, attributes and features; `None` where the header is not
-    /// whole.
+    /// Reads the header, attributes and features; `None` if the header is incomplete.
     pub fn open(bytes: &[u8], notes: &mut Notes) -> Option<Self> {
         let order = order_of(bytes)?;
         let mut wire = Wire::at(bytes, 8, order);
@@ -159,7 +158,7 @@ impl File {
             notes.damage(begin.min(end), end, DamageReason::BadValue { rule }, None);
             return;
         };
-        // Lists of ids that lie over each other are no ids.
+        // Overlapping lists of ids are invalid.
         let mut ids_left = bytes.len() as u64;
         for entry in section.chunks_exact(usize::try_from(entry_bytes).unwrap_or(usize::MAX)) {
             let (attr, ids) = entry.split_at(entry.len() - SECTION_BYTES as usize);
@@ -196,7 +195,7 @@ impl File {
         }
     }
 
-    /// Takes a feature from its section or record.
+    /// Processes a feature from its section or record.
     pub fn feature(&mut self, feature: u32, content: &[u8], offset: u64, notes: &mut Notes) {
         if self.features.take(feature, content, self.order, &mut self.attrs).is_none() {
             let end = offset + content.len() as u64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The walk from record to record: what cannot be records, what describes others,
-//! and where records follow each other in the order of time.
+//! Walks the records of a file: finds invalid ones, descriptions of others, and runs of records in time
+//! order.
 
 use std::ops::Range;
 
@@ -16,35 +16,34 @@ use crate::inflate::{self, Stop};
 use crate::notes::Notes;
 use crate::wire::{Wire, text};
 
-/// Records that have to follow each other before a place counts as the
-/// beginning of one again.
+/// Number of consecutive valid records after which a position counts as the start of a record again.
 const CHAIN: u32 = 3;
-/// Kind of EVENT_UPDATE that gives a name.
+/// Type of EVENT_UPDATE that contains a name.
 const UPDATE_NAME: u64 = 2;
 
-/// Name of the entry of the environment with the text of the address filters of a hardware tracer.
+/// Name of the environment entry with the text of the address filters of a hardware tracer.
 const ADDRESS_FILTER: &str = "address_filter";
 
-/// What the walk finds.
+/// Results of the walk.
 #[derive(Debug, Default)]
 pub struct Index {
     /// Runs in the order of their first times.
     pub runs: Vec<Run>,
     /// CPUs of ids, from ID_INDEX.
     pub cpus: Ids,
-    /// The first time that is not 0; 0 where there is none.
+    /// The first time other than 0; 0 if there is none.
     pub first: u64,
-    /// What the records are.
+    /// Kinds of records.
     pub seen: Seen,
-    /// Whether something that describes records came behind the first of them, so
-    /// that [`Index::seen`] may be wrong.
+    /// Whether a description of records came after the first of them, so that [`Index::seen`] may be
+    /// wrong.
     pub is_late: bool,
 }
 
-/// Walks all records of the files, the first of which has the header. `limit` bounds
-/// the bytes of decompressed records. Damage is noted with ticks as its times.
+/// Walks all records of the files; the first file has the header. `limit` bounds the bytes of
+/// decompressed records. Damage is noted with times in ticks.
 ///
-/// Cost: 32 bytes for each run of records in the order of time.
+/// Cost: 32 bytes for each run of records.
 pub fn index(file: &mut File, parts: &mut [Part], limit: u64, notes: &mut Notes) -> Index {
     let mut walk = Walk {
         index: Index::default(),
@@ -78,13 +77,13 @@ pub fn index(file: &mut File, parts: &mut [Part], limit: u64, notes: &mut Notes)
 
 struct Walk<'f, 'n> {
     index: Index,
-    /// Bytes of the file that were decompressed.
+    /// Range of the file that was decompressed.
     compressed: Range<u64>,
-    /// Compressed bytes in their order.
+    /// Compressed pieces in order.
     pieces: Vec<Range<usize>>,
     /// The last time seen.
     time: u64,
-    /// The run that goes on.
+    /// The current run.
     run: Option<Run>,
     file: &'f mut File,
     notes: &'n mut Notes,
@@ -139,7 +138,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The first place from `at` where several records follow each other.
+    /// The first position from `at` at which several consecutive records are valid.
     fn resync(&self, bytes: &[u8], at: u64) -> u64 {
         let end = bytes.len() as u64;
         let order = self.file.order;
@@ -158,8 +157,7 @@ impl Walk<'_, '_> {
         (at..end).find(|&at| chain(at)).unwrap_or(end)
     }
 
-    /// Takes or remembers a record; returns the bytes that follow it and belong to
-    /// it.
+    /// Processes or indexes a record; returns the number of bytes after it that belong to it.
     fn record(&mut self, bytes: &[u8], record: &Record<'_>, place: u64, behind: u64) -> u64 {
         let order = self.file.order;
         let mut wire = Wire::new(record.body, order);
@@ -202,7 +200,7 @@ impl Walk<'_, '_> {
         0
     }
 
-    /// Takes what describes other records.
+    /// Processes a record that describes others.
     fn describe(&mut self, record: &Record<'_>, mut wire: Wire<'_>, place: u64) {
         match record.kind {
             records::HEADER_ATTR => {
@@ -250,12 +248,12 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Notes what a record that becomes an event is, and puts it into a run.
+    /// Notes the kind of a record that becomes an event, and adds it to a run.
     #[inline]
     fn remember(&mut self, record: &Record<'_>, place: u64) {
         let order = self.file.order;
         let (attr, time) = moment(&self.file.attrs, record, order);
-        // Without a time of its own, it happened when its neighbour did.
+        // A record without a time happened at that of its neighbour.
         let time = if time == 0 { self.time } else { time };
         self.time = time;
         if time.wrapping_sub(1) < self.index.first.wrapping_sub(1) {
@@ -276,8 +274,7 @@ impl Walk<'_, '_> {
         seen.take(record, attr, time, place, &self.file.attrs, cpus, order);
     }
 
-    /// Decompresses what was compressed in a file, as one stream, walks it, and
-    /// returns it.
+    /// Decompresses the compressed parts of a file as one stream, walks and returns it.
     fn inflate(&mut self, bytes: &[u8], limit: u64, region: u64) -> Vec<u8> {
         let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else {
             return Vec::new();
@@ -303,7 +300,7 @@ impl Walk<'_, '_> {
         inflated
     }
 
-    /// The byte of the file with compressed byte `at`.
+    /// Position in the file of compressed byte `at`.
     fn place_of(&self, mut at: usize) -> u64 {
         for piece in &self.pieces {
             if at < piece.len() {
@@ -314,7 +311,7 @@ impl Walk<'_, '_> {
         self.compressed.end
     }
 
-    /// Takes the feature with build ids, whose records are older than all others.
+    /// Processes the feature with build ids, whose records precede all others.
     fn build_ids(&mut self) {
         let order = self.file.order;
         let build_ids = std::mem::take(&mut self.file.features.build_ids);

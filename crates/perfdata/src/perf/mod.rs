@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `perf.data`, as a file or as `perf record -o -` writes it into a pipe.
+//! `perf.data`, as a file or as written to a pipe by `perf record -o -`.
 //!
 //! ```text
 //! file   header, attributes of events, records, then features (names, formats …)
-//! pipe   header of 16 bytes, records; all else comes as records too
-//! folder a file `data`, and files of records only: data.0, data.1 …
+//! pipe   header of 16 bytes, records; everything else comes as records, too
+//! folder a file `data`, and files with records only: data.0, data.1 …
 //! ```
 //!
-//! Opening walks the records from header to header, notes what cannot be records,
-//! takes what describes others, and remembers where records follow each other in
-//! the order of time. Reading merges these runs and decodes one
-//! record after the other, so that the names of threads are those of the moment.
+//! Opening walks the records from header to header, notes invalid ones, reads descriptions of others, and
+//! indexes runs of records in time order. Reading merges these runs and decodes one record after the
+//! other, so that thread names are those at the time of the event.
 //!
-//! Sources: tools/perf/Documentation/perf.data-file-format.txt and
-//! include/uapi/linux/perf_event.h of Linux; what they leave open was found in
-//! files that perf writes.
+//! Sources: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h of
+//! Linux; details that they leave open were determined from files written by perf.
 
 mod attr;
 mod aux;
@@ -59,30 +57,29 @@ fn order_of(first: &[u8]) -> Option<ByteOrder> {
     }
 }
 
-/// Opens a `perf.data`; decompressed records take at most `limit_bytes`. `name`
-/// stands in reports of damage.
+/// Opens a `perf.data`; decompressed records take at most `limit_bytes`. `name` is used in reports of
+/// damage.
 ///
 /// # Errors
-/// Where the header is not whole.
+/// If the header is incomplete.
 pub fn open(name: &str, bytes: Bytes, limit_bytes: u64) -> Result<PerfTrace, Error> {
     open_folder(name, bytes, Vec::new(), limit_bytes)
 }
 
-/// Bytes of a file that [`is_of_folder`] looks at.
+/// Bytes of a file that [`is_of_folder`] needs.
 pub const HEADER_BYTES: usize = 104;
 
-/// Whether a file that begins with these bytes is the `data` of a folder that `perf record
-/// --threads` made: what its threads recorded lies beside it, in `data.0`, `data.1` and so on.
+/// Whether a file that begins with these bytes is the `data` of a folder made by `perf record --threads`:
+/// the records of its threads are beside it, in `data.0`, `data.1` and so on.
 #[must_use]
 pub fn is_of_folder(first: &[u8]) -> bool {
     order_of(first).is_some_and(|order| file::is_of_folder(first, order))
 }
 
-/// Opens the `data` of a folder with the files beside it, each with its name. Otherwise as
-/// [`open`].
+/// Opens the `data` of a folder with the files beside it, each with its name. Otherwise like [`open`].
 ///
 /// # Errors
-/// Where the header of `data` is not whole.
+/// If the header of `data` is incomplete.
 pub fn open_folder(
     name: &str,
     data: Bytes,

@@ -5,7 +5,7 @@
 use lateralis_model::ByteOrder;
 
 pub const MMAP: u32 = 1;
-/// Flags of an `AUX` record: the buffer was full; parts are missing; something else came between
+/// Flags of an `AUX` record: the buffer was full; parts are missing; another tracer interfered
 /// [perf_event.h, PERF_AUX_FLAG_TRUNCATED, _PARTIAL and _COLLISION].
 pub const AUX_TRUNCATED: u64 = 1;
 pub const AUX_INCOMPLETE: u64 = AUX_TRUNCATED | 4 | 8;
@@ -29,7 +29,7 @@ pub const BPF_EVENT: u32 = 18;
 pub const CGROUP: u32 = 19;
 pub const TEXT_POKE: u32 = 20;
 pub const AUX_OUTPUT_HW_ID: u32 = 21;
-/// Records of this type and above are perf's own, not the kernel's.
+/// Records of this type and above come from perf itself, not from the kernel.
 pub const USER: u32 = 64;
 pub const HEADER_ATTR: u32 = 64;
 pub const TRACING_DATA: u32 = 66;
@@ -46,22 +46,22 @@ pub const COMPRESSED2: u32 = 83;
 
 /// Bytes of a record's header.
 pub const HEADER_BYTES: usize = 8;
-/// The addresses are of data, not of code (MMAP, MMAP2).
+/// The record contains a build id (MMAP2).
 pub const MISC_BUILD_ID: u16 = 1 << 14;
 
-/// A record: type, flags, and what follows its header.
+/// A record: type, flags, and the bytes after its header.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    /// One of the numbers above, or another.
+    /// One of the numbers above, or another one.
     pub kind: u32,
     /// Bits whose meaning depends on the type.
     pub misc: u16,
-    /// Without the header.
+    /// Contents without the header.
     pub body: &'a [u8],
 }
 
 impl<'a> Record<'a> {
-    /// The record at `at`; `None` where none fits there.
+    /// The record at `at`; `None` if there is no room for one.
     #[inline]
     pub fn at(bytes: &'a [u8], at: u64, order: ByteOrder) -> Option<Self> {
         let rest = bytes.get(usize::try_from(at).ok()?..)?;
@@ -80,13 +80,13 @@ impl<'a> Record<'a> {
         Some(Self { kind, misc, body })
     }
 
-    /// Bytes of it, header included.
+    /// Length including the header.
     #[inline]
     pub fn size(&self) -> u64 {
         (self.body.len() + HEADER_BYTES) as u64
     }
 
-    /// Whether it becomes an event, or tells of some that were lost.
+    /// Whether it becomes an event, or reports lost ones.
     #[inline]
     pub fn is_event(&self) -> bool {
         self.kind < USER

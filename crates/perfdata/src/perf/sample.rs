@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A sample, taken apart.
+//! Parsed samples.
 
 use lateralis_model::ByteOrder;
 
@@ -9,27 +9,26 @@ use crate::wire::Wire;
 /// Counter values that came with a sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counters<'a> {
-    /// Nanoseconds that the event was switched on.
+    /// Nanoseconds for which the event was enabled.
     pub time_enabled: u64,
-    /// Nanoseconds that it really counted.
+    /// Nanoseconds for which it was counting.
     pub time_running: u64,
-    /// Value, id and lost events of a counter that is alone.
+    /// Value, id and lost events of a single counter.
     pub single: Option<[u64; 3]>,
-    /// Counters of a group: value, id and lost events each, as far as
-    /// `read_format` has them.
+    /// Counters of a group: value, id and lost events each, depending on `read_format`.
     pub group: &'a [u8],
 }
 
-/// Registers: how wide they are, and they; none where the width is 0.
+/// Registers and their width; none if the width is 0.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Registers<'a> {
-    /// 0 none, 1 of 32 bits, 2 of 64 bits.
+    /// 0 none, 1 32-bit, 2 64-bit.
     pub abi: u64,
     /// 8 bytes each.
     pub values: &'a [u8],
 }
 
-/// All that a sample can have; what it has not is 0 or empty.
+/// All fields that a sample can have; absent ones are 0 or empty.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]
 pub struct Sample<'a> {
@@ -61,8 +60,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Takes the body of a sample apart. `None` where it is shorter than its
-    /// attribute says.
+    /// Parses the body of a sample. `None` if it is shorter than its attribute requires.
     pub fn parse(attr: &Attr, body: &'a [u8], order: ByteOrder) -> Option<Self> {
         let mut wire = Wire::new(body, order);
         let mut this = Self::default();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Fields of samples in the model: their classes, and their values in the same
-//! order.
+//! Fields of samples in the model: their classes, and their values in the same order.
 
 use lateralis_model::{Base, ByteOrder, FieldClass, FieldKind, IntegerClass, Label, Range};
 
@@ -13,7 +12,7 @@ fn hex() -> FieldClass {
     FieldClass::unsigned(64, Base::Hexadecimal)
 }
 
-/// An array of words, as [`Row::integers`] lays them out.
+/// An array of words, laid out by [`Row::integers`].
 pub fn words() -> FieldClass {
     let (element, packed) = (Box::new(hex()), Some(packed(8, false)));
     FieldClass::new(FieldKind::Array { element, length: None, packed })
@@ -23,7 +22,7 @@ fn label(name: &str, value: i128) -> Label {
     Label { name: name.to_owned(), ranges: vec![Range { low: value, high: value }] }
 }
 
-/// Where the processor was [perf_event.h, PERF_RECORD_MISC_CPUMODE_MASK].
+/// Privilege mode of the CPU [perf_event.h, PERF_RECORD_MISC_CPUMODE_MASK].
 pub fn cpu_mode() -> FieldClass {
     let names = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user"];
     let labels = names.iter().zip(0..).map(|(name, value)| label(name, value)).collect();
@@ -52,8 +51,8 @@ fn counter(attr: &Attr) -> FieldClass {
     FieldClass::structure(members)
 }
 
-/// The fields of the attribute's samples, in the order of [`values`]. `raw` says
-/// whether raw data is a field of its own, not a tracepoint.
+/// Fields of an attribute's samples, in the order of [`values`]. `raw`: whether raw data is a field of
+/// its own rather than a tracepoint.
 pub fn members(attr: &Attr, raw: bool) -> Vec<(&'static str, FieldClass)> {
     let mut members = vec![("cpu_mode", cpu_mode())];
     let mut add = |bit, name, class: FieldClass| {
@@ -125,7 +124,7 @@ fn each_word(bytes: &[u8], order: ByteOrder, row: &mut Row) {
     }
 }
 
-/// Adds branches; their flags are bit fields, which are filled from the end that the byte order says.
+/// Adds branches; their flags are bit fields, which are allocated from the end given by the byte order.
 fn each_branch(bytes: &[u8], order: ByteOrder, row: &mut Row) {
     let mut wire = Wire::new(bytes, order);
     while let (Some(from), Some(to), Some(flags)) = (wire.u64(), wire.u64(), wire.u64()) {
@@ -138,10 +137,10 @@ fn each_branch(bytes: &[u8], order: ByteOrder, row: &mut Row) {
     }
 }
 
-/// Bits of each member of `struct perf_branch_entry` behind its addresses [perf_event.h].
+/// Bits of each member of `struct perf_branch_entry` after its addresses [perf_event.h].
 const BRANCH_FLAGS: [u32; 9] = [1, 1, 1, 1, 16, 4, 2, 4, 3];
 
-/// Flags of a branch whose first member is the highest bit, with the first as the lowest.
+/// Reverses flags of a branch whose first member is in the highest bits, so that it is in the lowest.
 fn little_branch_flags(flags: u64) -> u64 {
     let (mut all, mut at) = (0, 0);
     for bits in BRANCH_FLAGS {
@@ -193,7 +192,7 @@ pub fn values(
     }
 }
 
-/// What few samples have.
+/// Adds fields that few samples have.
 fn rare_values(attr: &Attr, values: &Sample<'_>, order: ByteOrder, row: &mut Row) {
     let has = |bit| attr.has(bit);
     if has(sample::BRANCH_STACK) {
@@ -217,8 +216,8 @@ fn rare_values(attr: &Attr, values: &Sample<'_>, order: ByteOrder, row: &mut Row
         row.u64(values.weight);
     }
     if has(sample::WEIGHT_STRUCT) {
-        // A struct whose order of members follows that of bytes [perf_event.h,
-        // union perf_sample_weight], so that the word is the same everywhere.
+        // A struct whose member order follows the byte order [perf_event.h, union perf_sample_weight], so
+        // that the word is the same everywhere.
         row.u64(values.weight & 0xffff_ffff);
         row.u64(values.weight >> 32 & 0xffff);
         row.u64(values.weight >> 48);

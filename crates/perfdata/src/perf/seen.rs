@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the records of a file are: which classes and streams they need.
+//! Kinds of records in a file, which determine its classes and streams.
 
 use std::collections::BTreeSet;
 
@@ -14,30 +14,30 @@ use crate::wire::Wire;
 
 /// CPUs below this number are found without a search.
 pub const SMALL_CPU: usize = 1024;
-/// Records of more CPUs than this share one stream: a damaged file could name a
-/// new one in each record.
+/// Largest number of CPUs with a stream of their own; further ones share one: a damaged file could
+/// contain a new CPU in each record.
 pub const STREAMS_MAX: usize = 4096;
 
-/// The kinds of records that a file has.
+/// Kinds of records in a file.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// By attribute, without and with CPU.
     pub samples: Vec<[bool; 2]>,
     /// Type, variant, and whether with CPU.
     pub others: BTreeSet<(u32, bool, bool)>,
-    /// The last of these.
+    /// The last of these, as a cache.
     last: Option<(u32, bool, bool)>,
     small_cpus: Vec<bool>,
     large_cpus: BTreeSet<u32>,
     /// Whether some records have no CPU.
     pub no_cpu: bool,
-    /// Times and places of records that change the name of a thread.
+    /// Times and places of records that rename threads.
     pub names: Vec<(u64, u64)>,
-    /// Whether records tell of losses.
+    /// Whether records report losses.
     pub lost: bool,
-    /// Sum of what LOST_SAMPLES tells.
+    /// Sum of the counts in LOST_SAMPLES.
     pub lost_samples: u64,
-    /// Whether the output of hardware tracers is not whole.
+    /// Whether the output of hardware tracers is incomplete.
     pub incomplete_aux: bool,
 }
 
@@ -47,7 +47,7 @@ impl Seen {
         self.samples.is_empty() && self.others.is_empty()
     }
 
-    /// Looks at all records once more.
+    /// Examines all records once more.
     pub fn again(&mut self, content: &Content) {
         *self = Self::default();
         let mut all = Merge::new(content, |_| true);
@@ -57,7 +57,7 @@ impl Seen {
         }
     }
 
-    /// The CPUs in order, as many as there may be streams.
+    /// The CPUs in order, at most as many as there may be streams.
     pub fn cpus(&self) -> impl Iterator<Item = u32> {
         let small = self.small_cpus.iter().zip(0..).filter(|(seen, _)| **seen);
         small.map(|(_, cpu)| cpu).chain(self.large_cpus.iter().copied())
@@ -85,7 +85,7 @@ impl Seen {
         }
     }
 
-    /// Looks at a record.
+    /// Adds a record.
     #[inline]
     #[allow(clippy::too_many_arguments)]
     pub fn take(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Records that are no samples: what happened to processes, memory and the
-//! recording itself.
+//! Records other than samples: about processes, memory and the recording itself.
 
 use lateralis_model::{Base, ByteOrder, FieldClass, FieldKind, Label, Range};
 
@@ -9,10 +8,10 @@ use super::sample_class::words;
 use crate::row::Row;
 use crate::wire::{Wire, cut_at_nul};
 
-/// A piece of a record's body.
+/// A part of a record's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Signed, 4 bytes: numbers of processes and threads, where −1 means none.
+    /// Signed, 4 bytes: process and thread ids, where −1 means none.
     Int,
     /// 2 bytes.
     Short,
@@ -22,48 +21,47 @@ enum Part {
     Long,
     /// 8 bytes, hexadecimal.
     Hex,
-    /// So many bytes without meaning here; no field.
+    /// Bytes that are ignored; no field.
     Skip(usize),
-    /// So many bytes.
+    /// A number of raw bytes.
     Bytes(usize),
-    /// A build id in 24 bytes; its length in the byte before it, if set, else in
-    /// the one behind its 20 bytes, if that is not 0.
+    /// A build id in 24 bytes; its length is in the byte before it, if set, otherwise in the byte after
+    /// its 20 bytes, unless that is 0.
     BuildId(bool),
-    /// Text up to a NUL; the bytes behind it are padding.
+    /// Text up to a NUL; the bytes after it are padding.
     Text,
-    /// All bytes that are left.
+    /// All remaining bytes.
     Rest,
-    /// All words of 8 bytes that are left.
+    /// All remaining words of 8 bytes.
     Words,
-    /// A number of pairs, then they.
+    /// A number of pairs, then the pairs.
     Pairs(&'static str, &'static str),
     /// Flags of AUX.
     AuxFlags,
-    /// Set if the bit of `misc` is; takes no bytes.
+    /// Whether the bit of `misc` is set; takes no bytes.
     Misc(u16),
-    /// Where the bytes behind the record begin in the file; takes no bytes.
+    /// Position in the file of the bytes after the record; takes no bytes.
     Behind,
-    /// The bytes behind the record; takes none of its own.
+    /// The bytes after the record; takes no bytes of the record.
     Data,
-    /// How the event was set up that the record is about; takes no bytes.
+    /// Configuration of the event that the record refers to; takes no bytes.
     Config,
 }
 
-/// What belongs to a record and does not stand in it.
+/// Data that belongs to a record but is not in it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
-    /// The first byte behind it, in the file.
+    /// Position in the file of the first byte after it.
     pub behind: u64,
-    /// Bytes behind it that are its.
+    /// Bytes after it that belong to it.
     pub data: &'a [u8],
-    /// The `config` of the event source that it describes; 0 where there is none.
+    /// The `config` of the event source that it describes; 0 if there is none.
     pub config: u64,
 }
 
 type Layout = (&'static str, &'static [(&'static str, Part)]);
 
-/// Name and layout of a record; those of types that are not known here have all
-/// their bytes.
+/// Name and layout of a record; those of unknown types are raw bytes.
 fn layout(kind: u32, misc: u16) -> Layout {
     use Part::*;
     const THREAD: (&str, Part) = ("pid", Int);
@@ -180,12 +178,12 @@ pub fn name(kind: u32, misc: u16) -> String {
     }
 }
 
-/// What tells classes of one type of record apart.
+/// Distinguishes classes of one type of record.
 pub fn variant(kind: u32, misc: u16) -> bool {
     kind == records::MMAP2 && misc & MISC_BUILD_ID != 0
 }
 
-/// Bits of `misc` that [`variant`] comes from.
+/// Bits of `misc` for a [`variant`].
 pub fn misc_of(variant: bool) -> u16 {
     if variant { MISC_BUILD_ID } else { 0 }
 }
@@ -225,10 +223,9 @@ pub fn class(kind: u32, misc: u16) -> FieldClass {
     FieldClass::structure(parts.iter().filter_map(|&(name, part)| Some((name, class(part)?))))
 }
 
-/// Adds the values of a record. `body` is what it has without what stands at the
-/// end of all records.
+/// Adds the values of a record. `body` does not include the trailer of records.
 ///
-/// `None` where the body is too short; the event is then gone.
+/// `None` if the body is too short; the event is then dropped.
 pub fn values(
     record: &Record<'_>,
     body: &[u8],

@@ -24,7 +24,7 @@ use crate::notes::Notes;
 use crate::tracepoint::Format;
 use crate::wire::Wire;
 
-/// Number of the stream that has the records of CPUs beyond [`STREAMS_MAX`].
+/// Number of the stream with the records of CPUs beyond [`STREAMS_MAX`].
 const OTHER_CPUS: u32 = u32::MAX;
 
 /// The class of an attribute's samples.
@@ -32,7 +32,7 @@ const OTHER_CPUS: u32 = u32::MAX;
 pub(super) struct SampleClass {
     /// Index in the stream class.
     pub class: u32,
-    /// How their raw data is laid out, if they are tracepoints.
+    /// Format of their raw data, if they are tracepoints.
     pub format: Option<Arc<Format>>,
 }
 
@@ -40,24 +40,22 @@ pub(super) struct Stream {
     /// Index of the stream class.
     pub class: u32,
     name: String,
-    /// What all events say of it.
+    /// Packet shared by all events.
     pub packet: Packet,
 }
 
-/// An opened `perf.data`. Opening has walked the file from record to record; the
-/// records are decoded while events are read.
+/// An opened `perf.data`. Opening has indexed the records; they are decoded while events are read.
 ///
-/// Memory: 32 bytes for each run of records in the order of time, records that
-/// were compressed, and what describes events. Compressed records count against
-/// the limit that [`open`](super::open) was given.
+/// Memory: 32 bytes for each run of records, decompressed records, and descriptions of events.
+/// Decompressed records count against the limit passed to [`open`](super::open).
 pub struct PerfTrace {
     pub(super) content: Content,
     pub(super) trace: Trace,
     pub(super) streams: Vec<Stream>,
-    /// Streams of CPUs, and of no CPU.
+    /// Streams by CPU, and without CPU.
     stream_of: HashMap<Option<u32>, u32>,
     small_streams: Vec<u32>,
-    /// That of no CPU: of all records where CPUs were not recorded.
+    /// The stream without CPU: of all records if CPUs were not recorded.
     stream_of_none: Option<u32>,
     /// Stream classes without and with CPUs.
     pub(super) stream_classes: [Option<u32>; 2],
@@ -65,10 +63,10 @@ pub struct PerfTrace {
     pub(super) samples: Vec<[Option<SampleClass>; 2]>,
     /// By type, variant and CPU.
     pub(super) others: HashMap<(u32, bool, bool), u32>,
-    /// What stands before the first time is the state at the beginning.
+    /// Records before the first time describe the state at the start.
     pub(super) first: u64,
     last: u64,
-    /// Times and places of records that change names of threads, in their order.
+    /// Times and places of records that rename threads, in order.
     pub(super) renamings: Vec<(u64, u64)>,
     names: Names,
     losses: Vec<Loss>,
@@ -84,7 +82,7 @@ impl std::fmt::Debug for PerfTrace {
     }
 }
 
-/// Finds out what is in opened files, the first of which has the header.
+/// Indexes opened files; the first has the header.
 pub fn open(mut file: File, mut parts: Vec<Part>, limit_bytes: u64, mut notes: Notes) -> PerfTrace {
     let index = index(&mut file, &mut parts, limit_bytes, &mut notes);
     let clock = clock(&file);
@@ -261,9 +259,9 @@ impl PerfTrace {
     fn all_losses(&mut self, seen: &Seen) {
         let mut lost = 0u64;
         let mut losses = Vec::new();
-        // The time of the event before it in its stream.
+        // Time of the previous event in its stream.
         let mut last: BTreeMap<u32, u64> = BTreeMap::new();
-        // Losses of a hardware tracer that has not begun again, by the number of its event.
+        // Losses of a hardware tracer that has not resumed, by the number of its event.
         let mut open: BTreeMap<u64, usize> = BTreeMap::new();
         let mut all = Merge::new(&self.content, |_| seen.lost || seen.incomplete_aux);
         let Content { attrs, cpus, order, .. } = &self.content;
@@ -284,7 +282,7 @@ impl PerfTrace {
             let time = found.time.max(self.first);
             let before = last.insert(stream, time);
             if found.record.kind == records::AUX {
-                // Each processor's or thread's event has a number of its own.
+                // The event of each CPU or thread has its own number.
                 let back = places.map_or(NOWHERE, |places| places.id.1);
                 let at = (body.len() as u64).checked_sub(back.into());
                 let id = at.and_then(|at| Wire::at(body, at, *order).u64()).unwrap_or(0);
@@ -315,8 +313,8 @@ impl PerfTrace {
             let end = self.nanos(self.last.max(self.first));
             losses.get_mut(loss).into_iter().for_each(|loss| end_loss(loss, end));
         }
-        // LOST counts records of a buffer as they are lost; LOST_SAMPLES counts
-        // those of an event, the same ones, and those after the last LOST.
+        // LOST counts records of a buffer as they are lost; LOST_SAMPLES counts the same losses per
+        // event, and those after the last LOST.
         if let (Some(count @ 1..), Some(stream)) =
             (seen.lost_samples.checked_sub(lost), self.stream_of(None))
         {
@@ -425,7 +423,7 @@ impl Source for PerfTrace {
         Box::new(PerfEvents::new(self, interval))
     }
 
-    /// As it always is, without two calls by table for each event.
+    /// Like the default, without two virtual calls for each event.
     fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
         let mut events = PerfEvents::new(self, Interval::default());
         while events.advance() {

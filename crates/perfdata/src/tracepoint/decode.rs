@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Values out of raw records.
+//! Decodes raw records.
 
 use lateralis_model::ByteOrder;
 
@@ -7,8 +7,7 @@ use super::{Element, Field, Format, Kind};
 use crate::row::Row;
 use crate::wire::{cut_at_nul, signed, unsigned};
 
-/// A record that is shorter than its event's format says, or a field that
-/// points outside of it.
+/// A record that is shorter than its event's format, or a field that refers to bytes outside of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault;
 
@@ -16,7 +15,7 @@ impl Format {
     /// Adds the values of the common fields of `record`.
     ///
     /// # Errors
-    /// [`Fault`]; the event is then gone.
+    /// [`Fault`]; the event is then dropped.
     #[inline]
     pub fn decode_common(
         &self,
@@ -30,7 +29,7 @@ impl Format {
     /// Adds the values of the event's own fields.
     ///
     /// # Errors
-    /// [`Fault`]; the event is then gone.
+    /// [`Fault`]; the event is then dropped.
     ///
     /// Cost: proportional to the fields; texts, blobs and arrays are copied.
     #[inline]
@@ -39,7 +38,7 @@ impl Format {
     }
 }
 
-/// Adds a value. Numbers at their place are what most fields are.
+/// Adds a value. Most fields are numbers at fixed offsets.
 #[inline]
 fn value(field: &Field, record: &[u8], order: ByteOrder, row: &mut Row) -> Result<(), Fault> {
     if let (Kind::Integer { signed }, ByteOrder::Little) = (field.kind, order)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Constant expressions of C, as they stand in print formats of the kernel.
+//! Constant C expressions in print formats of the kernel.
 
-/// Expressions nested deeper have no value here.
+/// Expressions nested deeper are not evaluated.
 const DEPTH_MAX: u32 = 32;
 
-/// The value of a constant expression: numbers with their suffixes, characters,
-/// `| ^ & << >> + - ~`, parentheses, casts (which change nothing). `None` for
-/// everything else, unknown names among them.
+/// The value of a constant expression: numbers with their suffixes, characters, `| ^ & << >> + - ~`,
+/// parentheses, casts (which have no effect). `None` for everything else, including unknown names.
 pub fn evaluate(text: &str) -> Option<i128> {
     let mut parser = Parser { rest: text.as_bytes() };
     let value = parser.binary(0, DEPTH_MAX)?;
@@ -43,7 +42,7 @@ impl Parser<'_> {
             let Some(operator) = operators.iter().find(|operator| self.eat(operator)) else {
                 return Some(left);
             };
-            // `||` and `&&` are none of ours.
+            // `||` and `&&` are not supported.
             if self.rest.starts_with(operator.as_bytes()) && operator.len() == 1 {
                 return None;
             }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The text that describes an event, read into a layout.
+//! Parses the text that describes an event into a layout.
 
 use lateralis_model::{Base, EventClass, FieldClass, FieldKind, IntegerClass, Label, Range};
 
 use super::{print_fmt, roles};
 use crate::row::packed;
 
-/// Formats of more fields than this keep the first ones; the largest of the
-/// kernel has some tens.
+/// Largest number of fields that are kept; the largest format of the kernel has some tens.
 const FIELDS_MAX: usize = 256;
 
-/// How the elements of an array lie.
+/// Type of the elements of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     /// Characters; the array is a text.
@@ -26,25 +25,25 @@ pub enum Element {
     Byte,
 }
 
-/// How a field lies in a raw record.
+/// Layout of a field in a raw record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// An integer of 1, 2, 4 or 8 bytes at its place.
+    /// An integer of 1, 2, 4 or 8 bytes at its offset.
     Integer {
         /// Whether it can be negative.
         signed: bool,
     },
-    /// An array at its place.
+    /// An array at its offset.
     Array(Element),
-    /// A word of four bytes that says where the array lies and how long it is
-    /// (`__data_loc`; `__rel_loc` where it is counted from the end of the word).
+    /// A word of four bytes with the offset and length of the array (`__data_loc`; `__rel_loc` if the
+    /// offset is relative to the end of the word).
     Located {
-        /// Whether the place is counted from the end of the word.
+        /// Whether the offset is relative to the end of the word.
         relative: bool,
-        /// Of the array.
+        /// Type of the elements of the array.
         element: Element,
     },
-    /// An array from its place to the end of the record.
+    /// An array from its offset to the end of the record.
     Tail(Element),
 }
 
@@ -55,9 +54,9 @@ pub struct Field {
     pub name: String,
     /// First byte in the record.
     pub offset: usize,
-    /// Bytes at that place.
+    /// Bytes at that offset.
     pub size: usize,
-    /// How it lies there.
+    /// Its layout.
     pub kind: Kind,
     /// The class of its values.
     pub class: FieldClass,
@@ -70,13 +69,13 @@ pub struct Format {
     pub system: String,
     /// `sched_switch`, …
     pub name: String,
-    /// What the records of this event have in `common_type`.
+    /// Value of `common_type` in the records of this event.
     pub id: u16,
-    /// Bytes of the text, which bound the memory that its classes take.
+    /// Bytes of the text, which bound the memory of its classes.
     pub text_bytes: usize,
-    /// First byte of the number of the thread, `common_pid`.
+    /// Offset of the thread id, `common_pid`.
     pub thread_offset: Option<usize>,
-    /// The fields that all events have, but type and thread.
+    /// Fields of all events, except type and thread.
     pub common: Vec<Field>,
     /// Its own fields.
     pub fields: Vec<Field>,
@@ -90,11 +89,10 @@ pub fn id_of(text: &str) -> Option<u16> {
 }
 
 impl Format {
-    /// Reads the text of an event of `system`; `long_bytes` is the size of the
-    /// kernel's `long`, 4 or 8.
+    /// Parses the description of an event of `system`; `long_bytes` is the size of the kernel's `long`, 4
+    /// or 8.
     ///
-    /// Errors: `None` where it has no name or no id. Fields that cannot be read
-    /// are left out.
+    /// Errors: `None` if it has no name or no id. Fields that cannot be parsed are left out.
     ///
     /// Cost: proportional to the text.
     #[must_use]
@@ -132,7 +130,7 @@ impl Format {
             }
         }
         if name.ends_with("_stack") && system == "ftrace" {
-            // As many addresses as fit, whatever the text says.
+            // As many addresses as fit, whatever the text declares.
             if let Some(Field { kind: kind @ Kind::Array(_), class, .. }) = format.fields.last_mut()
                 && let Kind::Array(element) = *kind
             {
@@ -152,8 +150,7 @@ impl Format {
         format!("{}:{}", self.system, self.name)
     }
 
-    /// The event class of the model: name, payload, roles. Its context is left
-    /// to the file format.
+    /// The event class of the model: name, payload, roles. Its context depends on the file format.
     #[must_use]
     pub fn event_class(&self) -> EventClass {
         EventClass {
@@ -171,7 +168,7 @@ impl Format {
     }
 }
 
-/// What the kernel was doing (enum trace_flag_type, include/linux/trace_events.h).
+/// Kernel context of an event (enum trace_flag_type, include/linux/trace_events.h).
 fn common_flags() -> FieldClass {
     let names = ["irqs_off", "", "need_resched", "hardirq", "softirq", "preempt_resched", "nmi"];
     let label = |(bit, name): (usize, &&str)| Label {
@@ -186,7 +183,7 @@ fn members(fields: &[Field]) -> FieldClass {
     FieldClass::structure(fields.iter().map(|field| (field.name.clone(), field.class.clone())))
 }
 
-/// Reads `TYPE NAME[N]; offset:O; size:S; signed:B;`.
+/// Parses `TYPE NAME[N]; offset:O; size:S; signed:B;`.
 fn field(declaration: &str, long_bytes: u32) -> Option<Field> {
     let mut parts = declaration.split(';').map(str::trim);
     let declared = parts.next()?;
@@ -211,8 +208,7 @@ fn field(declaration: &str, long_bytes: u32) -> Option<Field> {
     Some(Field { name: name.to_owned(), offset, size, kind, class })
 }
 
-/// Type, name and what stands in brackets behind the name or, for located
-/// fields, behind the type.
+/// Type, name and the text in brackets after the name or, for located fields, after the type.
 fn split(declared: &str) -> Option<(&str, &str, Option<&str>)> {
     let (head, length) = match declared.strip_suffix(']') {
         Some(open) => {
@@ -260,8 +256,8 @@ fn kind(
     }
 }
 
-/// What an array of this type has; `bytes` where the size of an element is known
-/// from the size of the whole.
+/// Element type of an array of this type; `bytes` if the size of an element is known from the size of the
+/// whole.
 fn element(type_name: &str, signed: bool, long_bytes: u32, bytes: Option<u32>) -> Element {
     let plain = type_name.trim_start_matches("const ").trim();
     let by_name = match plain {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events of the kernel, as its own descriptions lay them out.
+//! Kernel events, laid out by the kernel's own descriptions.
 //!
-//! The kernel describes each of its events by a text (`events/SYSTEM/NAME/format`
-//! in tracefs; Documentation/trace/events.rst): names, types, offsets and sizes
-//! of the fields, and how to print them. `perf.data` and `trace.dat` carry these
-//! texts along. [`Format`] reads one, gives the field classes of the event, and
-//! decodes its raw records.
+//! The kernel describes each of its events by a text (`events/SYSTEM/NAME/format` in tracefs;
+//! Documentation/trace/events.rst): names, types, offsets and sizes of the fields, and how to print them.
+//! `perf.data` and `trace.dat` contain these texts. [`Format`] parses one, gives the field classes of the
+//! event, and decodes its raw records.
 
 mod decode;
 mod expression;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the print format of an event tells about its fields: names of values
-//! and flags, and which numbers are meant to be read in hexadecimal.
+//! Information about fields in the print format of an event: names of values and flags, and numbers to be
+//! shown in hexadecimal.
 //!
-//! Only arguments that are a field, perhaps cast or masked, tell something; all
-//! others compute.
+//! Only arguments that are a field, possibly cast or masked, are used; all others are computations.
 
 use lateralis_model::{Base, FieldKind, IntegerClass, Label, Range};
 
 use super::expression::evaluate;
 use super::{Field, Kind};
 
-/// Formats of more arguments than this tell by the first ones only.
+/// Largest number of arguments of a format that are used.
 const ARGUMENTS_MAX: usize = 256;
 
 /// Adds labels and bases to the classes of `fields`.
@@ -45,8 +44,8 @@ fn integer_of<'f>(fields: &'f mut [Field], name: &str) -> Option<&'f mut Integer
     }
 }
 
-/// The conversions of the literals that `text` begins with, one per argument,
-/// and the text of the arguments.
+/// The conversions of the literals at the start of `text`, one per argument, and the text of the
+/// arguments.
 fn conversions(text: &str) -> Option<(Vec<u8>, &str)> {
     let mut rest = text.trim_start();
     let mut literal = Vec::new();
@@ -98,7 +97,7 @@ fn end_of_string(inside: &str) -> Option<usize> {
     })
 }
 
-/// Parts between separators that stand in no bracket and no string.
+/// Parts between separators outside of brackets and strings.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0u32);
     let (mut quoted, mut escaped) = (false, false);
@@ -128,8 +127,7 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// The inside of the first `__print_symbolic(…)` (then true) or
-/// `__print_flags(…)` of an argument.
+/// Contents of the first `__print_symbolic(…)` (then true) or `__print_flags(…)` of an argument.
 fn table(argument: &str) -> Option<(&str, bool)> {
     for (call, symbolic) in [("__print_symbolic", true), ("__print_flags", false)] {
         let Some(at) = argument.find(call) else { continue };
@@ -179,7 +177,7 @@ fn label(table: &str, symbolic: bool, fields: &mut [Field]) {
         return;
     }
     let single = pairs.filter_map(|(mask, name)| {
-        // Some masks of flags are negative numbers of the field's width.
+        // Some masks of flags are negative numbers with the width of the field.
         let mask = (mask as u64) & (u64::MAX >> (64 - bits));
         let bit = i128::from(mask.trailing_zeros());
         mask.is_power_of_two().then(|| Label { name, ranges: vec![Range { low: bit, high: bit }] })
@@ -198,7 +196,7 @@ fn pair(text: &str) -> Option<(i128, String)> {
     Some((evaluate(value)?, name.to_owned()))
 }
 
-/// The field of `REC->name`, casts and parentheses around it allowed.
+/// The field of `REC->name`, with optional casts and parentheses around it.
 fn bare_field(text: &str) -> Option<&str> {
     let mut text = text.trim();
     loop {
@@ -215,7 +213,7 @@ fn bare_field(text: &str) -> Option<&str> {
     }
 }
 
-/// As [`bare_field`], with `& CONSTANT` behind it allowed.
+/// Like [`bare_field`], optionally followed by `& CONSTANT`.
 fn masked_field(text: &str) -> Option<&str> {
     if let Some(name) = bare_field(text) {
         return Some(name);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What events of the kernel mean to a picture.
+//! Roles of kernel events.
 
 use lateralis_model::{Attribute, role};
 
 use super::Format;
 
-/// Spans whose two ends are events of these names. Without keys they belong to
-/// their thread. `running` has the name of the thread in its key, because the
-/// idle threads of all processors have the number 0.
+/// Spans whose ends are events of these names. Without keys they belong to their thread. `running` has
+/// the name of the thread in its key, because the idle threads of all CPUs have id 0.
 const CLAUSES: [(&str, &str, &str); 9] = [
     ("raw_syscalls", "sys_enter", "begin syscall"),
     ("raw_syscalls", "sys_exit", "end syscall"),
@@ -20,8 +19,7 @@ const CLAUSES: [(&str, &str, &str); 9] = [
     ("power", "cpu_frequency", "counter state"),
 ];
 
-/// The clauses of the event as attributes; only where the fields that they name
-/// exist.
+/// The clauses of the event as attributes; only if the fields in them exist.
 #[must_use]
 pub fn roles(format: &Format) -> Vec<Attribute> {
     let mut clauses: Vec<String> = CLAUSES

@@ -4,7 +4,7 @@
 
 use lateralis_model::ByteOrder;
 
-/// Bytes that grow, with numbers in one order.
+/// A growing buffer of bytes with numbers in one byte order.
 #[derive(Clone)]
 pub struct Out {
     pub bytes: Vec<u8>,
@@ -64,7 +64,7 @@ pub const FORMAT: &str = "name: beat\nID: 77\nformat:\n\
 \tfield:__data_loc char[] who;\toffset:12;\tsize:4;\tsigned:0;\n\n\
 print fmt: \"%d %s\", REC->level, __get_str(who)\n";
 
-/// A raw record of that tracepoint, a multiple of 8 bytes and 4 more.
+/// A raw record of that tracepoint, whose length is 4 more than a multiple of 8.
 pub fn beat(order: ByteOrder, tid: u32, level: i32, who: &str) -> Vec<u8> {
     let mut text = who.as_bytes().to_vec();
     text.push(0);
@@ -75,7 +75,7 @@ pub fn beat(order: ByteOrder, tid: u32, level: i32, who: &str) -> Vec<u8> {
     bytes
 }
 
-/// What perf.data and trace.dat of version 6 say about tracing.
+/// The description of tracing in perf.data and trace.dat of version 6.
 pub fn tracing_data(order: ByteOrder, version: &str) -> Vec<u8> {
     let header_page = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
 \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
@@ -136,17 +136,17 @@ fn record(order: ByteOrder, kind: u32, misc: u16, body: Out) -> Vec<u8> {
     Out::new(order).u32(kind).u16(misc).u16(size).raw(&body.bytes).bytes
 }
 
-/// What stands at the end of records that are no samples.
+/// The trailer of records that are not samples.
 fn trailer(body: Out, tid: u32, time: u64, cpu: u32, id: u64) -> Out {
     body.u32(40).u32(tid).u64(time).u32(cpu).u32(0).u64(id)
 }
 
 /// IDENTIFIER, TID, TIME, CPU and more.
 const TRACEPOINT_SAMPLE: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10;
-/// The same trailer, and every other field.
+/// The same fields, and every other one.
 const FULL_SAMPLE: u64 = ((1 << 24) - 1) & !(1 << 6) & !(1 << 9);
 
-/// The records of [`perf_data`], each for itself.
+/// The records of [`perf_data`], individually.
 pub fn perf_records(order: ByteOrder) -> Vec<Vec<u8>> {
     let out = || Out::new(order);
     let comm = trailer(out().u32(40).u32(41).padded("beater"), 41, 1000, 0, 5);
@@ -154,7 +154,7 @@ pub fn perf_records(order: ByteOrder) -> Vec<Vec<u8>> {
     let raw = beat(order, 41, -7, "left");
     let sample = out().u64(5).u32(40).u32(41).u64(2000).u32(1).u32(0);
     let sample = sample.u32(raw.len() as u32).raw(&raw);
-    // A bit field: filled from the end that the byte order says.
+    // A bit field: allocated from the end given by the byte order.
     let mispredicted = if order == ByteOrder::Big { 1 << 63 } else { 1 };
     let full = out()
         .u64(6)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the tests share: running tools, and events as lines.
+//! Shared by the tests: running tools, and events as lines.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lateralis_model::{Damage, Event, Field, Fields, Source, Value};
 use lateralis_perfdata::Error;
 
-/// A directory that vanishes with the test.
+/// A directory that is removed with the test.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -31,8 +31,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The output of a tool; `None`, and the reason printed, if it cannot do it
-/// here.
+/// The output of a tool; `None`, with the reason printed, if it cannot run here.
 pub fn output(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let output = match Command::new(program).args(arguments).output() {
         Ok(output) => output,
@@ -53,12 +52,12 @@ pub fn text(program: &str, arguments: &[&str]) -> Option<String> {
     output(program, arguments).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Opens a file of these bytes.
+/// Opens a file with these bytes.
 pub fn open(name: &str, bytes: &[u8], limit: u64) -> Result<Box<dyn Source>, Error> {
     lateralis_perfdata::open(name, Arc::new(bytes.to_vec()), limit)
 }
 
-/// All damage, that found while reading too.
+/// All damage, including that found while reading.
 pub fn damage(trace: &dyn Source) -> Vec<Damage> {
     let mut damage = trace.damage().to_vec();
     damage.extend(trace.visit(&mut |_| {}));
@@ -71,7 +70,7 @@ pub fn count(trace: &dyn Source) -> usize {
     count
 }
 
-/// Reads a file and demands that nothing in it is damaged.
+/// Reads a file and asserts that nothing in it is damaged.
 pub fn read(path: &Path) -> Box<dyn Source> {
     let bytes = std::fs::read(path).expect("the file is there");
     let trace = open(&path.to_string_lossy(), &bytes, 4 << 30).expect("the file can be read");
@@ -79,7 +78,7 @@ pub fn read(path: &Path) -> Box<dyn Source> {
     trace
 }
 
-/// A real file outside of the project.
+/// A real file outside of the repository.
 pub fn shared(path: &str) -> Option<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
     let bytes = std::fs::read(&path);
@@ -106,7 +105,7 @@ pub fn show_all(fields: Fields<'_>) -> String {
     fields.collect::<Vec<_>>().join(" ")
 }
 
-/// A field of an event, wherever it stands, as text.
+/// A field of an event in any scope, as text.
 pub fn get(event: &Event<'_>, name: &str) -> Option<String> {
     [event.payload(), event.context(), event.common_context()]
         .into_iter()
@@ -121,8 +120,8 @@ pub fn number(event: &Event<'_>, name: &str) -> i64 {
     field.and_then(|field| field.as_u64()).unwrap_or_else(|| panic!("no number {name}")) as i64
 }
 
-/// The text that the kernel's print format gives for some events; `None` for
-/// those whose format is not retold here.
+/// The text that the kernel's print format gives for some events; `None` for events whose format is not
+/// reimplemented here.
 pub fn printed(event: &Event<'_>) -> Option<String> {
     let text = |name| get(event, name).unwrap();
     let number = |name| number(event, name);

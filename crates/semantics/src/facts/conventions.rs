@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What events mean by their names alone, where nobody wrote a schema: those of the Linux
-//! kernel as LTTng, ftrace and perf record them, and of LTTng's user-space helpers.
+//! Meaning of events by name, for traces without a schema: events of the Linux kernel as recorded by
+//! LTTng, ftrace and perf, and of LTTng's user-space helpers.
 //!
 //! Names and fields are those of the kernel's `include/trace/events`, of lttng-modules'
 //! `instrumentation/events` and of lttng-ust's `liblttng-ust-pthread-wrapper` and
@@ -12,73 +12,74 @@ use lateralis_model::{EnvValue, StreamClass};
 
 use super::Leaving;
 
-/// Which of the events of one wake-up it is.
+/// Stage of a wakeup that an event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeStage {
-    /// `sched_waking`: the waker's own moment.
+    /// `sched_waking`: in the context of the waker.
     Waking,
-    /// `sched_wakeup`: the thread is on a run queue; perhaps of another processor, which does this
-    /// inside an interrupt that the waker has sent.
+    /// `sched_wakeup`: the thread has been put on a run queue. If it is that of another CPU, this may
+    /// happen there, in an interrupt that the waker has sent.
     Wakeup,
     /// `sched_wakeup_new`: a new thread; it has no `sched_waking`.
     New,
 }
 
-/// Where code that interrupts threads comes from.
+/// Source of code that interrupts threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterruptKind {
     /// A device.
     Device,
-    /// Work that interrupts leave for later.
+    /// Work that interrupts defer.
     Soft,
-    /// A timer of this processor.
+    /// A timer of this CPU.
     Timer,
-    /// Another processor, perhaps on behalf of a thread there.
+    /// Another CPU, perhaps on behalf of a thread there.
     Remote,
-    /// Any: the producer has one pair of events for all of them.
+    /// Any source: the producer has one pair of events for all of them.
     Any,
 }
 
-/// What a clause of a convention is.
+/// Meaning of an event by convention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Convention {
-    /// As a schema would say it.
+    /// A role that a schema could declare.
     Role(Role),
-    /// A processor goes from one thread to another.
+    /// A CPU switches from one thread to another.
     Switch,
-    /// A processor goes to a thread; the event before said whom it left.
+    /// A CPU switches to a thread; the event before names the thread that it left.
     SwitchTo {
-        /// Field with the thread's number; empty: it is the thread of the event.
+        /// Field with the thread id; empty: the thread of the event.
         tid: &'static str,
         /// Field with its name.
         name: &'static str,
     },
-    /// What the thread that has its processor, or this one, goes into when it leaves it.
+    /// State that the running thread, or the given one, will enter when it leaves its CPU.
     Leaves {
-        /// Field with the thread's number.
+        /// Field with the thread id.
         tid: &'static str,
-        /// What it goes into.
+        /// The state.
         into: Leaving,
     },
-    /// A call of the system begins, a span of this name; a field may have its number.
+    /// A system call begins, as a span of this name; optional field with its number.
     CallBegins(String, &'static str),
-    /// The call of the system that its thread is in ends; a field may have its number.
+    /// The current system call of the thread ends; optional field with its number.
     CallEnds(&'static str),
-    /// A thread is made ready to run.
+    /// A thread is made runnable.
     Wake(WakeStage),
-    /// A soft interrupt is asked for, or comes. Asked for again before it has come, it comes once.
+    /// A soft interrupt is raised or entered. Raised again before it is entered, it is entered once.
     SoftInterrupt(Side),
-    /// Code that interrupts whatever thread its processor has begins or ends.
+    /// Code that interrupts the current thread of a CPU begins or ends.
     Interrupt(InterruptKind, Side),
-    /// It tells of a thread: its number, its process, its name.
+    /// Describes a thread: its id, process and name.
     Thread {
-        /// Field with the thread's number.
+        /// Field with the thread id.
         tid: &'static str,
-        /// Field with the number of its process, if there is one.
+        /// Field with the process id, if the event has one.
         pid: &'static str,
         /// Field with its name.
         name: &'static str,
-        /// Field with the flags of `clone`: they tell whether it is of its maker's process.
+        /// Field with the flags of `clone`, which determine whether the thread belongs to the process of
+        /// its creator.
         flags: &'static str,
     },
 }
@@ -86,7 +87,7 @@ pub enum Convention {
 /// `CLONE_THREAD` [include/uapi/linux/sched.h].
 pub const CLONE_THREAD: u64 = 0x0001_0000;
 
-/// Clauses by the last part of the name of the event.
+/// Clauses by the last component of the event name.
 const CLAUSES: [(&str, &str); 31] = [
     ("irq_handler_entry", "begin irq key irq $cpu"),
     ("irq_handler_exit", "end irq key irq $cpu"),
@@ -121,7 +122,7 @@ const CLAUSES: [(&str, &str); 31] = [
     ("func_exit", "end function key addr"),
 ];
 
-/// Beginnings of names behind which the name of a system call stands.
+/// Prefixes of event names that are followed by the name of a system call.
 const SYSCALLS: [(&str, bool); 8] = [
     ("syscall_entry_", true),
     ("compat_syscall_entry_", true),
@@ -170,7 +171,7 @@ fn interrupt(name: &str) -> Option<Convention> {
     Some(Convention::Interrupt(*kind, side))
 }
 
-/// Events that tell of threads.
+/// Events that describe threads.
 static THREADS: [(&str, Convention); 5] = [
     ("sched_process_fork", thread("child_tid", "child_pid", "child_comm")),
     ("lttng_statedump_process_state", thread("tid", "pid", "name")),
@@ -186,25 +187,25 @@ const fn thread(tid: &'static str, pid: &'static str, name: &'static str) -> Con
     Convention::Thread { tid, pid, name, flags: "" }
 }
 
-/// Which conventions beside those of the kernel's tracepoints the names in a stream follow.
+/// Additional conventions of the events of a stream, beside those of the kernel's tracepoints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// LTTng before 2.6: `sys_open` begins a call, `exit_syscall` ends whichever it is.
+    /// LTTng before 2.6: `sys_open` begins a call, `exit_syscall` ends the current call, whichever it is.
     has_old_calls: bool,
-    /// Zephyr's `subsys/tracing/ctf`: threads by `thread_id`, calls of the system `NAME_enter` and
+    /// Zephyr's `subsys/tracing/ctf`: threads by `thread_id`, system calls as `NAME_enter` and
     /// `NAME_exit`.
     pub is_zephyr: bool,
 }
 
 impl Dialect {
-    /// That of the events of a stream.
+    /// Detects the dialect of a stream.
     pub fn of(stream: &StreamClass) -> Self {
         let has = |name: &str| stream.event_classes.iter().any(|class| class.name == name);
         let is_zephyr = has("thread_switched_in") && has("thread_switched_out") && has("isr_enter");
         Self { has_old_calls: has("exit_syscall"), is_zephyr }
     }
 
-    /// What an event of this name means.
+    /// Returns the meaning of an event of this name.
     pub fn conventions(self, name: &str) -> Vec<Convention> {
         if self.is_zephyr {
             return zephyr(name);
@@ -223,7 +224,7 @@ impl Dialect {
     }
 }
 
-/// Events of Zephyr that are about a thread.
+/// Events of Zephyr that refer to a thread.
 static ZEPHYR: [(&str, Convention); 13] = [
     ("thread_switched_in", Convention::SwitchTo { tid: "thread_id", name: "name" }),
     ("thread_pending", leaves(Leaving::Waiting)),
@@ -264,11 +265,11 @@ fn zephyr(name: &str) -> Vec<Convention> {
         let span = Convention::Role(role(keyed("irq", &[KEY_CPU])));
         return vec![Convention::Interrupt(InterruptKind::Any, side), span];
     }
-    // Which object it is about is a key, where the event has it.
+    // The id of the object is the key, if the event has one.
     vec![Convention::Role(role(keyed(name, &["id"]))), Convention::Role(role(keyed(name, &[])))]
 }
 
-/// What an event of this name means by convention; nothing for most.
+/// Returns the meaning of an event by convention; most names have none.
 pub fn of(name: &str) -> Vec<Convention> {
     // `irq:irq_handler_entry` of perf, `irq_handler_entry` of LTTng.
     let last = name.rsplit(':').next().unwrap_or(name);
@@ -280,7 +281,7 @@ pub fn of(name: &str) -> Vec<Convention> {
         "sys_exit" => found.push(Convention::CallEnds("id")),
         "softirq_raise" | "irq_softirq_raise" => found.push(Convention::SoftInterrupt(Side::Begin)),
         "softirq_entry" | "irq_softirq_entry" => found.push(Convention::SoftInterrupt(Side::End)),
-        // Barrelfish's: of the dispatcher that the reader of its dumps has found.
+        // Barrelfish: the dispatcher found by the reader of its dumps.
         "CSWITCH" => found.push(Convention::SwitchTo { tid: "", name: "application" }),
         _ => {}
     }
@@ -297,18 +298,18 @@ pub fn of(name: &str) -> Vec<Convention> {
     found
 }
 
-/// The kernel that recorded the events of a stream, as far as the trace says.
+/// The kernel that recorded the events of a stream, as far as the trace describes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// Whether it is of a time when switches had the state of a thread as the kernel keeps it; since 4.14
-    /// they have it as a bit of what is reported [include/linux/sched.h, `TASK_REPORT`].
+    /// Whether switches contain the internal thread state of the kernel (before 4.14); later kernels
+    /// report a bit of `TASK_REPORT` [include/linux/sched.h].
     pub has_raw_states: bool,
-    /// Numbers of calls of the system that are entered and never left.
+    /// Numbers of system calls that have an entry, but no exit.
     pub calls_without_exit: &'static [u64],
 }
 
 impl Kernel {
-    /// By what a trace says of its system.
+    /// From the environment of a trace.
     pub fn of(environment: &[(String, EnvValue)]) -> Self {
         let text = |names: &[&str]| {
             let mut known = environment.iter().filter(|(key, _)| names.contains(&key.as_str()));
@@ -329,8 +330,8 @@ impl Kernel {
     }
 }
 
-/// Calls that are entered and never left, as the kernel traces them: a signal handler returns into what was
-/// interrupted, under no number of a call, and an end is one. As spans they would last for ever.
+/// System calls that have an entry, but no exit, as the kernel traces them: a signal handler returns to
+/// the interrupted code without a call number, and an exit never returns. As spans they would never end.
 const CALLS_WITHOUT_EXIT: [&str; 4] = ["rt_sigreturn", "sigreturn", "exit", "exit_group"];
 
 fn syscall(name: &str) -> Option<Role> {
@@ -341,7 +342,7 @@ fn syscall(name: &str) -> Option<Role> {
     Some(if begins { Role::Begin(keyed) } else { Role::End(keyed) })
 }
 
-/// What a call of the system is called as a span; `None` for those without an end.
+/// Span name of a system call; `None` for those without an exit.
 fn call_name(call: &str) -> Option<String> {
     (!CALLS_WITHOUT_EXIT.contains(&call)).then(|| format!("syscall {call}"))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the events of a class are in a batch of columns, and which of them is next.
+//! Positions of the events of a class in a batch of columns, and the next of them.
 
 use lateralis_analysis::Side;
 use lateralis_model::{Column, ColumnBatch, Writer};
@@ -8,45 +8,45 @@ use lateralis_units::Nanos;
 use super::marks::Mark;
 use super::reading::Class;
 
-/// What is looked at for every event: when, and whose it is.
+/// Data needed for every event: time and thread.
 pub struct Lane<'b> {
     pub next: usize,
     pub times: &'b [Nanos],
-    /// What the class says, if its events become parts of runs.
+    /// Edge of the class, if its events can be part of runs.
     pub edge: Option<(u32, Side, u32)>,
     pub who: Who<'b>,
 }
 
-/// Columns of the thread, and its process.
+/// Columns of the thread and of its process.
 #[derive(Clone, Copy)]
 pub struct Who<'b> {
     pub tid: Numbers<'b>,
     pub pid: Numbers<'b>,
 }
 
-/// The rest of a class.
+/// Remaining data of a class.
 pub struct Cursor<'b> {
     pub class: &'b Class,
-    /// Which of the classes of the batch.
+    /// Index of the class in the batch.
     pub index: usize,
     pub ticks: &'b [u64],
-    /// Of each emit its values.
+    /// Values of each emit.
     pub values: Vec<(u32, Numbers<'b>)>,
 }
 
 /// One event.
 pub struct One {
-    /// Which of its class.
+    /// Index among the events of its class.
     pub at: usize,
     pub time: Nanos,
-    /// [`Mark::RECORDED`] or nothing.
+    /// [`Mark::RECORDED`], or 0.
     pub recorded: u32,
     pub who: Writer,
     pub cpu: u32,
 }
 
 impl Who<'_> {
-    /// Whose an event is: of the recorder's thread, or as its fields tell.
+    /// Writer of an event: the thread given by the recorder, or by the fields of the event.
     #[inline]
     pub fn of(&self, at: usize, recorded: Option<Writer>) -> (u32, Writer) {
         match recorded {
@@ -59,7 +59,7 @@ impl Who<'_> {
     }
 }
 
-/// A column of numbers, if there is one.
+/// A column of numbers, or none.
 #[derive(Clone, Copy)]
 pub enum Numbers<'b> {
     None,
@@ -69,7 +69,7 @@ pub enum Numbers<'b> {
 }
 
 impl<'b> Numbers<'b> {
-    /// Of a column of a class in a batch.
+    /// The given column of a class in a batch.
     pub fn of(batch: &'b dyn ColumnBatch, class: usize, column: Option<usize>) -> Self {
         match column.map(|column| batch.column(class, column)) {
             Some(column) => Self::in_column(column),
@@ -77,7 +77,7 @@ impl<'b> Numbers<'b> {
         }
     }
 
-    /// Those that a column holds.
+    /// The numbers of a column.
     pub fn in_column(column: Column<'b>) -> Self {
         match column {
             Column::Unsigned(values) => Self::Unsigned(values),
@@ -87,7 +87,7 @@ impl<'b> Numbers<'b> {
         }
     }
 
-    /// As an integer; 0 where there is none.
+    /// As an integer; 0 if there is no column.
     #[inline]
     pub fn get(self, at: usize) -> u64 {
         match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whose an event is, where nobody has told but the switch before.
+//! Decides whether the thread of an event is certain if only a preceding switch determines it.
 
 use std::collections::HashMap;
 
@@ -9,52 +9,52 @@ use lateralis_units::Nanos;
 
 use super::{At, Fact, Facts, Waker};
 
-/// Processors whose last switch is remembered.
+/// CPUs whose last switch is remembered.
 const CPUS_MAX: usize = 1 << 16;
 
-/// Knows which threads are guessed wrongly perhaps: where switches may be missing, the thread
-/// that came last may be gone, or nobody knows one though one ran.
+/// Finds events whose thread may be wrong: where switches may be missing, the current thread may have
+/// left the CPU, or another thread may have come.
 ///
-/// Cost: nothing where no events are missing, else a look-up. Memory: by processors.
+/// Cost: none if no events are missing, else a lookup. Memory: proportional to the CPUs.
 #[derive(Debug)]
 pub struct Doubts {
     begin: Nanos,
     has_switches: bool,
-    /// When each processor changed threads last.
+    /// Time of the last switch of each CPU.
     switched: HashMap<u32, Nanos>,
-    /// Ends of spans whose thread is in doubt.
+    /// Number of span ends whose thread is in doubt.
     ends: u32,
 }
 
 impl Doubts {
-    /// The process of threads that nobody knows: of ends whose thread is in doubt, which began nothing,
-    /// and of those of [`Doubts::nobody_on`].
+    /// Process id of unknown threads: of ends whose thread is in doubt (which match no begin), and of
+    /// [`Doubts::nobody_on`].
     const NOBODY: u32 = lateralis_analysis::NOBODY;
 
-    /// Who does something on a processor where nobody knows who runs: until the next switch it is one
-    /// thread, and another one than on other processors. Numbers of threads are below 2²² (`PID_MAX_LIMIT`,
-    /// `include/linux/threads.h`), and those of doubtful ends are counted from 0.
+    /// Stand-in for the unknown thread of a CPU: one thread until the next switch, different from those
+    /// of other CPUs. Thread ids are below 2²² (`PID_MAX_LIMIT`, `include/linux/threads.h`), and those of
+    /// doubtful ends are counted from 0.
     #[must_use]
     #[inline]
     pub fn nobody_on(cpu: u32) -> Writer {
         Writer { pid: Self::NOBODY, tid: 1 << 31 | cpu }
     }
 
-    /// Whether a thread is one that somebody knows.
+    /// Whether a thread is a known one.
     #[must_use]
     #[inline]
     pub fn is_known(writer: &Writer) -> bool {
         writer.pid != Self::NOBODY
     }
 
-    /// About events from `begin` on.
+    /// For events from `begin` on.
     #[must_use]
     pub fn new(facts: &Facts, begin: Nanos) -> Self {
         let has_switches = facts.has_switches();
         Self { begin, has_switches, switched: HashMap::new(), ends: 0 }
     }
 
-    /// To be shown every fact, in the order of time.
+    /// Processes a fact; call with every fact, in time order.
     #[inline]
     pub fn see(&mut self, at: &At, fact: &Fact, gaps: &Gaps) {
         if let (Fact::Switch { .. }, Some(cpu)) = (fact, at.cpu)
@@ -79,16 +79,16 @@ impl Doubts {
             }
     }
 
-    /// The fact as far as it is certain: `None` if it says nothing without its thread. A
-    /// beginning or a message in doubt has no thread; an end has one that began nothing, so that
-    /// its span counts as uncertain.
+    /// Reduces a fact to its certain part; `None` if nothing remains without the thread. A begin or a
+    /// message in doubt gets no thread. An end gets a thread that began nothing, so that its span counts
+    /// as uncertain.
     #[inline]
     pub fn fact(&mut self, at: &At, fact: Fact, gaps: &Gaps) -> Option<(At, Fact)> {
         if !self.is_in_doubt(at, gaps) {
             return Some((*at, fact));
         }
         let writer = match fact {
-            // Without a key the thread is all that tells spans apart; states are of threads.
+            // Without a key, spans are distinguished only by thread; states belong to threads.
             Fact::Begin { key: None, .. } | Fact::End { key: None, .. } | Fact::State { .. } => {
                 return None;
             }
@@ -103,7 +103,7 @@ impl Doubts {
                 let fact = Fact::Wake { tid, cpu, waker, moment, is_whole };
                 return Some((At { writer: None, ..*at }, fact));
             }
-            // What is said of a thread by its number.
+            // Facts that name a thread by its id.
             Fact::Wake { .. } | Fact::Belongs { .. } => at.writer,
             Fact::End { .. } => {
                 self.ends = self.ends.wrapping_add(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Edges of spans out of batches that have their events in order: nothing has to be looked for
-//! in the columns of each class.
+//! Edges of spans from batches whose events are in order, which needs no lookup in the columns of each
+//! class.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::cursors::{Numbers, Who};
 use super::marks::{Chunk, Mark, Run};
 use super::reading::{InOrder, Saying};
 
-/// A batch in order, and what is the same of all its events.
+/// A batch in order, with the properties that all its events share.
 #[derive(Clone, Copy)]
 struct Events<'b> {
     batch: &'b dyn ColumnBatch,
@@ -22,7 +22,7 @@ struct Events<'b> {
 }
 
 impl Chunk {
-    /// Adds what the events of a batch in order say: all is read from one end to the other.
+    /// Adds the edges of a batch in order, reading it from start to end.
     pub(super) fn add_in_order(
         &mut self,
         batch: &dyn ColumnBatch,
@@ -70,7 +70,7 @@ impl Chunk {
         }
     }
 
-    /// Edges of any threads.
+    /// Adds edges of any threads.
     fn add_runs(&mut self, of: Events<'_>, events: Range<usize>, who: impl Fn(usize) -> Writer) {
         let mut from = events.start;
         while from < events.end {
@@ -82,7 +82,7 @@ impl Chunk {
         }
     }
 
-    /// Edges of one thread.
+    /// Adds edges of one thread.
     fn add_run(&mut self, of: Events<'_>, events: Range<usize>, recorded: u32, who: Writer) {
         let Events { batch, times, in_order, cpu } = of;
         let first = self.edge_count;
@@ -97,7 +97,8 @@ impl Chunk {
             else {
                 continue;
             };
-            // Whether it is one nobody can guess: it is written, and perhaps written over.
+            // Branch-free, because `is_edge` is unpredictable: always written, overwritten by the next
+            // unless kept.
             self.edges[count] = ThreadEdge { time, kind, side };
             count += usize::from(is_edge);
         }
@@ -107,7 +108,7 @@ impl Chunk {
         }
     }
 
-    /// Edges that are part of no run, and events that only tell who writes.
+    /// Adds edges that are not part of a run, and events that only identify their writer.
     fn add_alone(
         &mut self,
         of: Events<'_>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Keys of spans and messages as numbers: equal keys are equal numbers.
+//! Keys of spans and messages as numbers: equal keys have equal numbers.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -7,48 +7,48 @@ use std::fmt::Write as _;
 use super::At;
 use lateralis_model::{Base, Event, Field, FieldKind, Host, Member, Value};
 
-/// A part of a key: a field of the payload by its index, or the processor.
+/// A part of a key: a payload field by its index, or a property of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Index among the members of the payload.
     Field(usize),
-    /// The processor that the event happened on.
+    /// The CPU on which the event happened.
     Cpu,
     /// The process of the event.
     Process,
-    /// The machine that the event is from.
+    /// The machine of the event.
     Host(Host),
     /// The category of the event.
     Category(Category),
 }
 
-/// Where the category of an event is told.
+/// Source of the category of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Category {
-    /// All events of the class have this one.
+    /// All events of the class have this category.
     Fixed(String),
-    /// In this field.
+    /// A field contains it.
     Field(usize),
 }
 
-/// Which parts of an event are its key.
+/// The parts of an event that form its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyPlan {
-    /// It has none: its thread tells it from others.
+    /// No key: spans are distinguished by thread.
     None,
-    /// One field of a type that fits a number.
+    /// One field of an integer type.
     Integer {
         /// Index among the members of the payload.
         field: usize,
-        /// How it is meant to be read.
+        /// Base in which it is printed.
         base: Base,
     },
-    /// Several, or text.
+    /// Several parts, or text.
     Parts(Vec<Part>),
 }
 
 impl KeyPlan {
-    /// Of parts of an event with these fields.
+    /// From parts of an event with these fields.
     pub fn new(parts: Vec<Part>, members: &[Member]) -> Self {
         let integer = |member: &Member| match &member.class.kind {
             FieldKind::Unsigned(class) | FieldKind::Signed(class) => Some(class.base),
@@ -67,7 +67,7 @@ impl KeyPlan {
 }
 
 impl KeyPlan {
-    /// The same on one of several machines: what has this key on another is another thing.
+    /// Restricts the key to one machine: the same value on another machine is a different key.
     pub fn of_host(self, host: Host) -> Self {
         let mut parts = match self {
             Self::None => return Self::None,
@@ -79,26 +79,26 @@ impl KeyPlan {
     }
 }
 
-/// Numbers for the keys of one kind of span or message, and how they read.
+/// Numbers and texts of the keys of one kind of span or message.
 #[derive(Debug, Default)]
 pub struct Keys {
     base: Option<Base>,
     numbers: HashMap<Vec<u8>, u64>,
-    /// By number, of keys that are no single integers.
+    /// Texts by number, for keys that are not single integers.
     texts: Vec<String>,
 }
 
 impl Keys {
-    /// Keys are single integers, to be read so.
+    /// Sets the base in which single-integer keys are printed.
     pub fn read_as(&mut self, base: Option<Base>) {
         if base.is_some() {
             self.base = base;
         }
     }
 
-    /// The key of an event; `None` for spans without one.
+    /// Number of the key of an event; `None` for spans without a key.
     ///
-    /// Cost: for a single integer the walk to its field; else one look-up.
+    /// Cost: for a single integer, the walk to its field; otherwise one lookup.
     pub fn number(&mut self, plan: &KeyPlan, event: &Event<'_>, at: &At) -> Option<u64> {
         let (cpu, pid) = (at.cpu, at.writer.map(|writer| writer.pid));
         let field = |index: usize| super::plan::field(event, index);
@@ -112,7 +112,7 @@ impl Keys {
                 let mut bytes = Vec::new();
                 for part in parts {
                     match part {
-                        // No processor is another key than processor 0.
+                        // An absent CPU is a different key than CPU 0.
                         Part::Cpu => add(&mut bytes, &cpu.map_or([0xff; 8], cpu_bytes)),
                         Part::Process => add(&mut bytes, &pid.map_or([0xff; 8], cpu_bytes)),
                         Part::Host(host) => add(&mut bytes, &cpu_bytes(host.number())),
@@ -133,7 +133,7 @@ impl Keys {
         }
     }
 
-    /// A key as people read it.
+    /// Human-readable key.
     pub fn text(&self, key: u64) -> String {
         match self.texts.get(key as usize).filter(|_| self.base.is_none()) {
             Some(text) => text.clone(),
@@ -146,16 +146,17 @@ fn cpu_bytes(cpu: u32) -> [u8; 8] {
     u64::from(cpu).to_le_bytes()
 }
 
-/// Length first, so that ("a", "bc") is not ("ab", "c").
+/// Length-prefixed, so that ("a", "bc") differs from ("ab", "c").
 fn add(bytes: &mut Vec<u8>, part: &[u8]) {
     bytes.extend((part.len() as u64).to_le_bytes());
     bytes.extend(part);
 }
 
-/// Adds a value, so that equal values add equal bytes and no other values do.
+/// Appends an injective encoding of a value: equal values give equal bytes, different values different
+/// bytes.
 fn add_field(bytes: &mut Vec<u8>, field: Option<Field<'_>>) {
     let Some(field) = field else {
-        // Longer than anything that is there.
+        // A length that no value has.
         return bytes.extend(u64::MAX.to_le_bytes());
     };
     match field.value() {
@@ -163,7 +164,7 @@ fn add_field(bytes: &mut Vec<u8>, field: Option<Field<'_>>) {
         Value::Bytes(blob) => add(bytes, blob),
         Value::Real(real) => add(bytes, &real.to_bits().to_le_bytes()),
         Value::Array(elements) => {
-            // An array of characters or numbers is what it holds.
+            // An array of characters or numbers is encoded as its contents.
             let mut inner = Vec::new();
             elements.for_each(|element| add_field(&mut inner, Some(element)));
             add(bytes, &inner);
@@ -225,8 +226,7 @@ fn text<'a>(
     text
 }
 
-/// A value of a key as people read it: an integer in its base, an enumeration by its name,
-/// text as it is.
+/// Human-readable value of a key: an integer in its base, an enumeration by its label, text unchanged.
 pub fn field_text(field: Field<'_>) -> String {
     match field.value() {
         Value::Text(text) => text.to_str().into_owned(),
@@ -258,7 +258,7 @@ pub fn field_text(field: Field<'_>) -> String {
     }
 }
 
-/// The name of a value of an enumeration.
+/// Label of a value of an enumeration.
 fn label(field: Field<'_>, value: i128) -> Option<String> {
     let (FieldKind::Unsigned(class) | FieldKind::Signed(class)) = &field.class().kind else {
         return None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The spans, channels, machines and counters that a trace can have, by number.
+//! Spans, channels, machines and counters of a trace, by number.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,31 @@ use super::keys::{KeyPlan, Keys};
 use super::plan::Step;
 use super::{At, Owner};
 
-/// A kind of span, or a channel of messages.
+/// A kind of span, or a message channel.
 #[derive(Debug, Default)]
 pub struct Kind {
     /// Its name.
     pub name: String,
-    /// The fields that tell one from another; empty where their thread does.
+    /// Fields that form the key; empty if spans are distinguished by thread.
     pub keys: Vec<String>,
-    /// Of a channel: whether what left once may arrive several times.
+    /// For a channel: whether a message sent once may be received several times.
     pub fans_out: bool,
-    /// Whether those with a key lie beside what their threads do, and not inside of it: their format has
-    /// other spans for that, as Chrome's asynchronous ones, which a category and an id tell apart.
+    /// Whether spans with a key are drawn beside the spans of threads instead of being nested in them.
+    /// True for formats with a separate kind of span for this, as Chrome's asynchronous events, which are
+    /// identified by category and id.
     pub is_beside_threads: bool,
-    /// Whether its spans are of threads by convention, as calls of the system: without a thread nobody knows
-    /// which end belongs to which beginning.
+    /// Whether its spans belong to threads by convention, as system calls: without a thread their begins
+    /// and ends cannot be matched.
     pub is_of_thread: bool,
-    /// Whether the recorder left out some of its events.
+    /// Whether the recorder dropped some of its events by a filter.
     pub is_filtered: bool,
-    /// Whether it kept some of them, or would have.
+    /// Whether the recorder kept some of its events, or would have.
     pub is_recorded: bool,
     pub(super) numbers: Keys,
 }
 
 impl Kind {
-    /// A key as people read it: `0x7f00`, `vda 2048`; `cpu3` for a processor.
+    /// Human-readable key: `0x7f00`, `vda 2048`; `cpu3` for a CPU.
     #[must_use]
     pub fn key_text(&self, key: u64) -> String {
         self.numbers.text(key)
@@ -42,37 +43,38 @@ impl Kind {
 
 const INSTANCES_MAX: usize = Kinds::INSTANCES_MAX;
 
-/// Things of one name that keys tell apart: each is one of its own, by number.
+/// Machines or counters of one name that are distinguished by key, each with its own number.
 #[derive(Debug, Default)]
 struct Instances {
     keys: Keys,
-    /// Their numbers, by that of the key.
+    /// Their numbers, by the number of the key.
     numbers: HashMap<u64, u32>,
 }
 
-/// A machine that is in one state at a time: one for each value of its keys, or without keys for each
-/// thread (or processor, where nobody knows the thread).
+/// A machine that is in one state at a time: one for each value of its keys, or without keys one for each
+/// thread (or CPU, if the thread is unknown).
 #[derive(Debug, Default)]
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// Which of that name, where keys tell them apart; the one that has no key and no state stands for all.
+    /// Key, for one of several machines of the name; the one without key and states represents all of
+    /// them.
     pub key: Option<String>,
-    /// Whether the recorder left out some of its events.
+    /// Whether the recorder dropped some of its events by a filter.
     pub is_filtered: bool,
-    /// The states seen so far, as people read them.
+    /// The states seen so far, as text.
     pub states: Vec<String>,
     numbers: HashMap<String, u32>,
     instances: Instances,
 }
 
-/// A name with the key behind it: `mode[3]`.
+/// A name followed by its key: `mode[3]`.
 fn label(name: &str, key: Option<&str>) -> String {
     key.map_or_else(|| name.to_owned(), |key| format!("{name}[{key}]"))
 }
 
 impl Machine {
-    /// Its name, with the key behind it: `mode[3]`.
+    /// Its name, followed by the key: `mode[3]`.
     #[must_use]
     pub fn label(&self) -> String {
         label(&self.name, self.key.as_deref())
@@ -90,29 +92,29 @@ impl Machine {
     }
 }
 
-/// A level that events tell.
+/// A counter that events sample.
 #[derive(Debug, Default)]
 pub struct Counter {
-    /// Its name in the schema; else that of the event and of its field: `app:QUEUE.free`.
+    /// Its name in the schema; otherwise names of event and field: `app:QUEUE.free`.
     pub name: String,
-    /// Which of that name, where keys tell them apart.
+    /// Key, for one of several counters of the name.
     pub key: Option<String>,
-    /// Whether it tells of a processor, not of who runs there: as Linux's `cpu_frequency`.
+    /// Whether it belongs to a CPU rather than to the thread running there, as Linux's `cpu_frequency`.
     pub is_of_cpu: bool,
-    /// Whether the recorder left out some of its events.
+    /// Whether the recorder dropped some of its events by a filter.
     pub is_filtered: bool,
     instances: Instances,
 }
 
 impl Counter {
-    /// Its name, with the key behind it: `slots[3]`.
+    /// Its name, followed by the key: `slots[3]`.
     #[must_use]
     pub fn label(&self) -> String {
         label(&self.name, self.key.as_deref())
     }
 }
 
-/// All of them; facts name them by index.
+/// Catalogue of all kinds; facts refer to them by index.
 #[derive(Debug, Default)]
 pub struct Kinds {
     /// Kinds of spans.
@@ -123,16 +125,17 @@ pub struct Kinds {
     pub machines: Vec<Machine>,
     /// Counters.
     pub counters: Vec<Counter>,
-    /// States and levels of keys beyond the first [`Kinds::INSTANCES_MAX`] of a name, which are in no
-    /// machine and no counter.
+    /// Number of states and samples whose key is beyond the first [`Kinds::INSTANCES_MAX`] of a name;
+    /// they are in no machine and no counter.
     pub left_out: u64,
 }
 
 impl Kinds {
-    /// Machines of one name, or quantities, that keys tell apart; more are left out.
+    /// Largest number of machines or counters of one name that are distinguished by key; further ones are
+    /// left out.
     pub const INSTANCES_MAX: usize = 1 << 14;
 
-    /// Whether what left once on a channel may arrive several times.
+    /// Whether a message sent once on a channel may be received several times.
     #[must_use]
     pub fn fans_out(&self, channel: u32) -> bool {
         self.channels.get(channel as usize).is_some_and(|channel| channel.fans_out)
@@ -166,7 +169,7 @@ impl Kinds {
         (self.counters.len() - 1) as u32
     }
 
-    /// The machine of this name that an event means; `None` where there are too many.
+    /// The machine of this name for an event; `None` if there are too many.
     pub(super) fn machine_of(
         &mut self,
         machine: u32,
@@ -187,7 +190,7 @@ impl Kinds {
         Some(number)
     }
 
-    /// The same of a quantity.
+    /// The counter of this name for an event; `None` if there are too many.
     pub(super) fn counter_of(
         &mut self,
         counter: u32,
@@ -210,13 +213,13 @@ impl Kinds {
         Some(number)
     }
 
-    /// Whether the recorder left out some events of spans of which it kept others.
+    /// Whether the recorder dropped some events of spans of which it kept others.
     #[must_use]
     pub fn has_filtered_spans(&self) -> bool {
         self.spans.iter().any(|kind| kind.is_filtered && kind.is_recorded)
     }
 
-    /// By convention this happens to threads.
+    /// Marks the spans of a step as belonging to threads by convention.
     pub(super) fn set_of_thread(&mut self, step: &Step) {
         if let Step::Begin { span, .. } | Step::End { span, .. } = step {
             let kind = &mut self.spans[*span as usize];
@@ -224,7 +227,7 @@ impl Kinds {
         }
     }
 
-    /// The recorder kept some events that mean this.
+    /// Notes that the recorder kept events with this meaning.
     pub(super) fn set_recorded(&mut self, step: &Step) {
         if let Step::Begin { span, .. }
         | Step::End { span, .. }
@@ -236,7 +239,7 @@ impl Kinds {
         }
     }
 
-    /// The recorder left out some events that mean this.
+    /// Notes that the recorder dropped events with this meaning.
     pub(super) fn set_filtered(&mut self, step: &Step) {
         match *step {
             Step::Begin { span, .. }
@@ -260,7 +263,7 @@ impl Kinds {
         }
     }
 
-    /// Whose a machine is whose state an event tells: without keys, the thread's.
+    /// Owner of a machine whose state an event reports: without keys, the thread.
     #[must_use]
     pub fn owner_of_state(&self, machine: u32, at: &At) -> Owner {
         match self.machines.get(machine as usize).and_then(|machine| machine.key.as_ref()) {
@@ -269,12 +272,12 @@ impl Kinds {
         }
     }
 
-    /// Whether a quantity is of a processor, not of who runs there.
+    /// Whether a counter belongs to a CPU rather than to the thread running there.
     pub(super) fn is_of_cpu(&self, counter: u32) -> bool {
         self.counters.get(counter as usize).is_some_and(|counter| counter.is_of_cpu)
     }
 
-    /// Whose a quantity is: a process's, for several of its threads may tell it; or a processor's.
+    /// Owner of a counter: a process, as several of its threads may sample it; or a CPU.
     #[must_use]
     pub fn owner_of_level(&self, counter: u32, at: &At) -> Owner {
         match (self.is_of_cpu(counter), at.cpu) {
@@ -285,8 +288,8 @@ impl Kinds {
 }
 
 impl Instances {
-    /// The number of the thing that the key of an event names: `base` without a key, `next` if it is new,
-    /// with its key as text then. `None` where there is no room for another.
+    /// Number of the machine or counter for the key of an event: `base` without a key; `next` for a new
+    /// key, whose text is then returned as well. `None` if there is no room for another.
     fn number(
         &mut self,
         (base, next): (u32, u32),

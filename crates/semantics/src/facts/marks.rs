@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the events of one piece of a trace say, read by columns: marks of one size, in the
-//! order of the stream, that become facts when their turn comes among all streams.
+//! Compact form of the facts of one piece of a trace, read by columns: marks of fixed size in stream
+//! order, which become facts when their turn comes among all streams.
 //!
-//! A class whose facts need nothing but numbers gives marks; an event of any other class is
-//! kept whole until its turn. What says nothing is not looked at.
+//! A class whose facts need only numbers produces marks; an event of any other class is kept whole until
+//! its turn. Classes without facts are skipped.
 
 use lateralis_analysis::ThreadEdge;
 use lateralis_model::{Base, ColumnBatch, Event, Packet, Place as Where, Slot, Trace, Writer};
@@ -12,65 +12,65 @@ use lateralis_units::{Nanos, Ticks};
 use super::cursors::{Cursor, Lane, Numbers, One, Who};
 use super::reading::{APPEARS, Class, KEPT, Reading};
 
-/// What a mark says.
+/// Meaning of a mark.
 #[derive(Debug, Clone, Copy)]
 pub enum Says {
-    /// A span begins; the mark's value is its key, if it has one.
+    /// A span begins; the value is its key, if it has one.
     Begin { span: u32, key: Option<Base> },
-    /// It ends.
+    /// A span ends; the value is its key, if it has one.
     End { span: u32, key: Option<Base> },
-    /// A whole span; the value is how long it takes.
+    /// A complete span; the value is its duration.
     Whole { span: u32 },
-    /// A message leaves; the value is its key, if it has one.
+    /// A message is sent; the value is its key, if it has one.
     Send { channel: u32, key: Option<Base> },
-    /// It arrives.
+    /// A message is received; the value is its key, if it has one.
     Receive { channel: u32, key: Option<Base> },
-    /// A level; the value is the bits of a floating point number.
+    /// A counter sample; the value holds the bits of a floating point number.
     Level { counter: u32 },
-    /// Only which process the thread is of.
+    /// Only maps a thread to its process.
     Writer,
-    /// The first event of a batch, on a processor.
+    /// The first event of a batch on a CPU.
     Appears,
     /// An event that is kept whole; the value is its number.
     Kept,
-    /// Edges without keys that follow each other on one thread: the value is the index of the
-    /// first, and above 32 bits how many they are.
+    /// Consecutive edges without keys of one thread: the low 32 bits of the value are the index of the
+    /// first, the high bits their count.
     Run,
 }
 
-/// What marks of one step of one class have in common.
+/// Properties shared by the marks of one step of one class.
 #[derive(Debug, Clone, Copy)]
 pub struct Emit {
     pub says: Says,
-    /// Whether the fields of the event tell the thread, and its process.
+    /// Whether the fields of the event contain the thread, and its process.
     pub tells: (bool, bool),
 }
 
-/// One mark. Written by the million: 32 bytes.
+/// One mark. Traces have millions of them: 32 bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     pub time: Nanos,
     pub value: u64,
     /// Index of the [`Emit`], and [`Mark::RECORDED`].
     pub emit: u32,
-    /// [`Mark::NO_CPU`] where nobody knows.
+    /// [`Mark::NO_CPU`] if unknown.
     pub cpu: u32,
     pub pid: u32,
     pub tid: u32,
 }
 
 impl Mark {
-    /// In `emit`: the recorder tells the thread.
+    /// Flag in `emit`: the recorder supplied the thread.
     pub const RECORDED: u32 = 1 << 31;
-    /// No processor: the kernel has fewer (`NR_CPUS`).
+    /// No CPU: the kernel supports fewer (`NR_CPUS`).
     pub const NO_CPU: u32 = u32::MAX;
 }
 
-/// What a piece of a stream says.
+/// Marks of a piece of a stream.
 #[derive(Default)]
 pub struct Chunk {
     pub marks: Vec<Mark>,
-    /// The first so many of these are of runs.
+    /// The first `edge_count` of these belong to runs.
     pub(super) edges: Vec<ThreadEdge>,
     pub(super) edge_count: usize,
     kept: Vec<Kept>,
@@ -78,14 +78,14 @@ pub struct Chunk {
     packets: Vec<KeptPacket>,
     stream: u32,
     stream_class: u32,
-    /// Whose processes have been told, by the low bits of the thread.
+    /// Threads whose process has been recorded lately, by the low bits of the thread id.
     told: Vec<Option<Writer>>,
     last_cpu: Option<u32>,
-    /// Of each class its place among those of the batch, from 1.
+    /// Position of each class among those of the batch, from 1.
     places: Vec<u32>,
 }
 
-/// Threads whose process a chunk need not tell again.
+/// Threads whose process a chunk need not repeat.
 const TOLD: usize = 256;
 
 struct Kept {
@@ -100,11 +100,11 @@ struct Kept {
 struct KeptPacket {
     number: Option<u64>,
     packet: Packet,
-    /// Empty where no event points into them.
+    /// Empty if no event refers to them.
     bytes: Vec<u8>,
 }
 
-/// Edges of one thread that follow each other, at the end of what a chunk has.
+/// Consecutive edges of one thread at the end of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     pub emit: u32,
@@ -112,7 +112,7 @@ pub struct Run {
 }
 
 impl Chunk {
-    /// Forgets everything but its memory.
+    /// Clears the contents and keeps the memory.
     pub fn clear(&mut self) {
         self.marks.clear();
         self.edge_count = 0;
@@ -123,7 +123,7 @@ impl Chunk {
         self.last_cpu = None;
     }
 
-    /// Adds what the events of a batch say.
+    /// Adds the facts of the events of a batch.
     pub fn add(&mut self, batch: &dyn ColumnBatch, reading: &Reading) {
         (self.stream, self.stream_class) = (batch.stream().0, batch.stream_class());
         let Some(classes) = reading.classes.get(self.stream_class as usize) else {
@@ -193,7 +193,7 @@ impl Chunk {
         }
     }
 
-    /// Whether the process of a thread has not been told lately.
+    /// Whether the process of a thread has not been recorded lately.
     pub(super) fn is_news(&mut self, who: Writer) -> bool {
         self.told.resize(TOLD, None);
         let told = &mut self.told[who.tid as usize % TOLD];
@@ -212,7 +212,7 @@ impl Chunk {
         self.edge_count += 1;
     }
 
-    /// A run ends, if there is one: its edges are those from `first` on.
+    /// Ends the current run, if there is one: its edges start at `first`.
     #[inline]
     fn end(&mut self, run: &mut Option<Run>, first: usize, cpu: u32) {
         if let Some(run) = run.take() {
@@ -231,7 +231,7 @@ impl Chunk {
         self.marks.push(Mark { time, value, emit, cpu, pid, tid });
     }
 
-    /// A processor appears with the first event of its batch, whatever that says.
+    /// A CPU appears with the first event of its batch, whatever the event means.
     fn appear(&mut self, batch: &dyn ColumnBatch, cpu: u32) {
         let class_of = |class| (0..batch.class_count()).find(|i| batch.class(*i).class == class);
         let first_in_order = batch.times_in_order().and_then(|times| times.first().copied());
@@ -249,14 +249,15 @@ impl Chunk {
         }
     }
 
-    /// Of the classes of a batch that say something; of each both.
+    /// Cursors of the classes of a batch that have facts: per class the data needed for every event, and
+    /// the rest.
     fn cursors<'b>(
         &mut self,
         batch: &'b dyn ColumnBatch,
         reading: &Reading,
         classes: &'b [Class],
     ) -> (Vec<Lane<'b>>, Vec<Cursor<'b>>) {
-        // Whoever writes after the first writer is known is known, too.
+        // If the first writer is known, all later ones are.
         let is_recorded = batch.writers().first().is_some_and(|(from, _)| *from == 0);
         let is_at_home = reading.is_at_home(batch);
         self.places.resize(classes.len(), 0);
@@ -301,7 +302,7 @@ impl Chunk {
         }
     }
 
-    /// The edges of a run.
+    /// Edges of a run.
     pub fn edges(&self, mark: &Mark) -> &[ThreadEdge] {
         let (first, count) = (mark.value as u32 as usize, (mark.value >> 32) as usize);
         self.edges.get(first..first + count).unwrap_or_default()
@@ -364,7 +365,7 @@ impl Chunk {
         self.marks.push(Mark { time, value, emit: KEPT, cpu, pid: 0, tid: 0 });
     }
 
-    /// An event that was kept. It has no packet context.
+    /// An event that was kept whole. It has no packet context.
     pub fn event<'c>(&'c self, mark: &Mark, trace: &'c Trace) -> Option<Event<'c>> {
         let kept = self.kept.get(mark.value as usize)?;
         let stream_class = trace.stream_classes.get(self.stream_class as usize)?;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What events say, in the words of analyses: spans begin and end, messages travel,
-//! machines change state, processors change threads.
+//! Interprets events as facts for analyses: spans begin and end, messages are sent and received, machines
+//! change state, CPUs switch threads.
 //!
 //! ```text
 //! roles of classes (schema, importer) ─┐
 //! names of classes (conventions) ──────┴─► plan of each class ── event ─► facts
 //! ```
 //!
-//! Analyses see facts and no fields. Events must come in the order of time: who runs on a
-//! processor is known from the switch before, and with it the thread of events that do
-//! not tell theirs.
+//! Analyses see facts and no fields. Events must come in time order: the switch before an event
+//! determines which thread runs on the CPU, and so the thread of events that do not contain theirs.
 //!
-//! Cost of an event without meaning: two look-ups by index. Memory: by processors,
-//! threads, and keys that are no single integers.
+//! Cost of an event without meaning: two lookups by index. Memory: proportional to CPUs, threads, and
+//! keys that are not single integers.
 
 mod conventions;
 mod cursors;
@@ -50,43 +49,43 @@ pub use threads::{Thread, Threads, name_of_idle};
 use wakes::{WakeEvent, WakeUps};
 pub use wakes::{WakeMoment, Waker};
 
-/// What a thread that leaves its processor goes into.
+/// State that a thread enters when it leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Leaving {
-    /// Another was put in its place; it could run on.
+    /// It was preempted and is still runnable.
     Preempted,
-    /// It waits, and a signal would wake it.
+    /// It sleeps; a signal would wake it.
     Waiting,
-    /// It waits for a device or the like; no signal wakes it.
+    /// It waits for a device or similar; no signal wakes it.
     WaitingUninterruptibly,
     /// It has ended.
     Ended,
-    /// It is stopped, traced, parked, or of a state without a name here.
+    /// It is stopped, traced, parked, or in a state without a name here.
     Other,
-    /// The trace does not tell.
+    /// The trace does not contain it.
     Unknown,
 }
 
 impl Leaving {
-    /// From the kernel's number (`include/linux/sched.h`, `TASK_*`; the bit of a thread
-    /// that was preempted is `TASK_REPORT_MAX`, 256, 1024, 2048 or 4096 by version).
+    /// From the kernel's number (`include/linux/sched.h`, `TASK_*`; the bit of a preempted thread is
+    /// `TASK_REPORT_MAX`: 256, 1024, 2048 or 4096 depending on the version).
     fn of_number(state: u64, kernel: Kernel) -> Self {
         match state & 0xff {
             _ if state & 0x1f00 != 0 && state & 0xff == 0 => Self::Preempted,
             0 => Self::Preempted,
             state if state & 1 != 0 => Self::Waiting,
             state if state & 2 != 0 => Self::WaitingUninterruptibly,
-            // EXIT_DEAD and EXIT_ZOMBIE, of either order.
+            // EXIT_DEAD and EXIT_ZOMBIE, in either order.
             state if state & (16 | 32) != 0 => Self::Ended,
             // TASK_DEAD; since 4.14 TASK_PARKED.
             state if state & 64 != 0 && kernel.has_raw_states => Self::Ended,
-            // TASK_REPORT_IDLE: waits like the kernel's own threads, and is not counted as load.
+            // TASK_REPORT_IDLE: sleeps like kernel threads, without counting as load.
             state if state & 128 != 0 && !kernel.has_raw_states => Self::WaitingUninterruptibly,
             _ => Self::Other,
         }
     }
 
-    /// The state of a thread that this is.
+    /// The corresponding thread state.
     #[must_use]
     pub fn goes_into(self) -> GoesInto {
         match self {
@@ -99,7 +98,7 @@ impl Leaving {
         }
     }
 
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -113,37 +112,37 @@ impl Leaving {
     }
 }
 
-/// When and where something happened.
+/// Time and place of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// In which stream.
+    /// Stream.
     pub stream: StreamIndex,
-    /// On which processor, where the trace tells.
+    /// CPU, if the trace contains it.
     pub cpu: Option<u32>,
-    /// In which thread: as the event tells, else the one that runs on the processor. A
-    /// process that nobody has told of is given the number of the thread.
+    /// Thread: the one given by the event, otherwise the one that runs on the CPU. If its process is
+    /// unknown, the process id is the thread id.
     pub writer: Option<Writer>,
-    /// Whether the event tells its thread itself.
+    /// Whether the thread comes from the event itself rather than from the scheduler state.
     pub is_told: bool,
 }
 
-/// Whose state it is.
+/// Owner of a state or counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Owner {
     /// Of a thread.
     Thread(Writer),
     /// Of a processor.
     Cpu(u32),
-    /// Of whatever the stream stands for.
+    /// The source that the stream represents.
     Stream(StreamIndex),
-    /// Of a process; `None`: of none that the trace knows.
+    /// A process; `None` if the trace does not contain it.
     Process(Option<u32>),
 }
 
 impl Owner {
-    /// The process of an event.
+    /// Process of an event.
     #[must_use]
     pub fn of_process(at: &At) -> Self {
         Self::Process(at.writer.map(|writer| writer.pid))
@@ -151,8 +150,8 @@ impl Owner {
 }
 
 impl At {
-    /// Whose the states and levels of the event are: its thread's, where that is known,
-    /// else its processor's, else its stream's.
+    /// Owner of states and counters of the event: its thread if known, otherwise its CPU, otherwise its
+    /// stream.
     #[must_use]
     pub fn owner(&self) -> Owner {
         match (self.writer, self.cpu) {
@@ -162,7 +161,7 @@ impl At {
         }
     }
 
-    /// The same as an end of a message.
+    /// Converts to an end of a message.
     #[must_use]
     pub fn end(&self) -> End {
         let Self { time, stream, cpu, writer, .. } = *self;
@@ -170,42 +169,42 @@ impl At {
     }
 }
 
-/// One thing that an event says. Numbers are indices into [`Facts::kinds`].
+/// One fact of an event. Numbers are indices into [`Facts::kinds`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fact {
     /// A span begins.
     Begin {
         /// Its kind.
         span: u32,
-        /// What tells it from others of its kind; `None`: its thread.
+        /// Key among spans of its kind; `None`: distinguished by thread.
         key: Option<u64>,
     },
     /// A span ends.
     End {
         /// Its kind.
         span: u32,
-        /// What tells it from others.
+        /// Key among spans of its kind.
         key: Option<u64>,
     },
-    /// A whole span, which begins now.
+    /// A complete span, which begins now.
     Whole {
         /// Its kind.
         span: u32,
-        /// How long it takes.
+        /// Duration in nanoseconds.
         duration_ns: u64,
     },
-    /// A message leaves.
+    /// A message is sent.
     Send {
         /// Its channel.
         channel: u32,
-        /// What tells it from others; `None`: their order.
+        /// Key among messages of the channel; `None`: matched by order.
         key: Option<u64>,
     },
-    /// A message arrives.
+    /// A message is received.
     Receive {
         /// Its channel.
         channel: u32,
-        /// What tells it from others.
+        /// Key among messages of the channel.
         key: Option<u64>,
     },
     /// The owner's machine enters a state.
@@ -215,43 +214,42 @@ pub enum Fact {
         /// Index into its states.
         state: u32,
     },
-    /// A level is told.
+    /// A counter sample.
     Level {
         /// The counter.
         counter: u32,
         /// Its value; integers beyond 53 bits are rounded.
         value: f64,
     },
-    /// The processor goes from one thread to another; thread 0 is idleness.
+    /// The CPU switches from one thread to another; thread 0 is idle.
     Switch {
         /// The thread that leaves.
         from: u32,
-        /// What it goes into.
+        /// The state that it enters.
         leaving: Leaving,
         /// The thread that comes.
         to: u32,
-        /// Whether every switch of the thread that leaves is there. Not where other threads than those
-        /// of recorded programs are left out: between two switches of such a thread, others may have
+        /// Whether the trace has every switch of the thread that leaves. False if only switches of
+        /// recorded programs were kept: between two switches of another thread, further threads may have
         /// come and gone.
         from_is_whole: bool,
-        /// The same of the thread that comes.
+        /// Whether the trace has every switch of the thread that comes.
         to_is_whole: bool,
     },
-    /// A thread is made ready to run.
+    /// A thread is made runnable.
     Wake {
         /// The thread.
         tid: u32,
-        /// The processor that it shall run on, where the trace tells.
+        /// CPU on which it is to run, if the trace contains it.
         cpu: Option<u32>,
-        /// Who does it.
+        /// The waker.
         waker: Waker,
-        /// Which moment of the wake-up it is.
+        /// Stage of the wakeup.
         moment: WakeMoment,
-        /// Whether every switch of the thread is there, and so the one with which its wait ends.
+        /// Whether the trace has every switch of the thread, and so the one that ends its wait.
         is_whole: bool,
     },
-    /// A thread that was taken for the first of a process turns out to be of another; what it has
-    /// open stays its own.
+    /// A thread turns out to belong to another process than was assumed; its open items stay with it.
     Belongs {
         /// The thread.
         tid: u32,
@@ -260,18 +258,18 @@ pub enum Fact {
     },
 }
 
-/// What facts are about, for whoever does not want all.
+/// Category of facts, for consumers that need only some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
-    /// Spans: beginnings, ends, whole ones.
+    /// Spans: begins, ends, complete spans.
     Spans,
     /// Messages.
     Messages,
     /// States of machines.
     States,
-    /// Levels of counters.
+    /// Samples of counters.
     Levels,
-    /// What threads do: switches and wake-ups.
+    /// Thread states: switches and wakeups.
     Threads,
 }
 
@@ -292,21 +290,21 @@ impl About {
         }
     }
 
-    /// Whether what is open lasts until the recording ends, which complete spans decide as well.
+    /// Whether open items last until the end of the recording, for which complete spans matter as well.
     fn lasts_to_the_end(self) -> bool {
         matches!(self, Self::States | Self::Threads)
     }
 }
 
-/// What recorded a stream.
+/// The system that recorded a stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct System {
-    /// Numbers in its events are those of this machine.
+    /// Machine that the numbers in its events belong to.
     host: Host,
     kernel: Kernel,
 }
 
-/// Turns events into facts.
+/// Interprets events as facts.
 #[derive(Debug, Default)]
 pub struct Facts {
     kinds: Kinds,
@@ -317,14 +315,13 @@ pub struct Facts {
     has_meaning: bool,
     /// By stream class.
     systems: Vec<System>,
-    /// By stream class: whether switches between other threads than those of recorded programs are
-    /// missing.
+    /// By stream class: whether switches between threads outside of the recorded programs are missing.
     of_programs: Vec<bool>,
 }
 
 impl Facts {
-    /// Of a trace whose classes carry their roles: the attribute
-    /// [`lateralis_model::role::ATTRIBUTE`], which importers and schemas add.
+    /// For a trace whose classes carry their roles: the attribute [`lateralis_model::role::ATTRIBUTE`],
+    /// which importers and schemas add.
     #[must_use]
     pub fn new(trace: &Trace, streams: &[StreamSummary]) -> Self {
         let mut facts = Self::default();
@@ -332,8 +329,8 @@ impl Facts {
         facts
     }
 
-    /// The same trace knows more by now: classes, streams. What was learnt from events stays, and so
-    /// do the numbers of spans, channels, machines and counters.
+    /// Adopts new classes and streams of the same trace. State learnt from events is kept, and so are the
+    /// numbers of spans, channels, machines and counters.
     pub fn learn(&mut self, trace: &Trace, streams: &[StreamSummary]) {
         let kinds = &mut self.kinds;
         let count = trace.stream_classes.len() as u32;
@@ -361,7 +358,7 @@ impl Facts {
             .collect();
         let has_wakes = self.plans.iter().flatten().any(|plan| plan.steps.iter().any(is_wake));
         if !has_wakes {
-            // Interrupts only matter to who wakes whom.
+            // Interrupts matter only for finding wakers.
             let plans = self.plans.iter_mut().flatten();
             plans.for_each(|plan| plan.steps.retain(|step| !matches!(step, Step::Interrupt(..))));
         }
@@ -369,27 +366,26 @@ impl Facts {
         self.set_streams(streams);
     }
 
-    /// The streams are others than before, or counted otherwise.
+    /// Adopts streams that were added or renumbered.
     pub fn set_streams(&mut self, streams: &[StreamSummary]) {
         self.cpus = streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
     }
 
-    /// The spans, channels, machines and counters there are. States and keys are added
-    /// as events tell them.
+    /// Spans, channels, machines and counters known so far. States and keys are added as events report
+    /// them.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// What the events so far have told of threads.
+    /// Threads known from the events so far.
     #[must_use]
     pub fn threads(&self) -> &Threads {
         &self.threads
     }
 
-    /// Forgets what events say of other things than these; who runs where stays known, and when the
-    /// recording ends where that matters to them. Whether
-    /// any event says something of them.
+    /// Restricts interpretation to these facts. Which thread runs where stays known, and so does the end
+    /// of the recording if it matters to them. Returns whether any event has such facts.
     pub fn only(&mut self, about: About) -> bool {
         let mut has_any = false;
         for plan in self.plans.iter_mut().flatten() {
@@ -403,8 +399,8 @@ impl Facts {
         has_any
     }
 
-    /// Has events of some classes shown whole by [`Facts::visit_columns`], whatever they say: those
-    /// that `wants` says of, by stream class and class.
+    /// Selects classes whose events [`Facts::visit_columns`] shows whole, whatever they mean: those for
+    /// which `wants` returns true, by stream class and class.
     pub fn keep(&mut self, wants: impl Fn(u32, u32) -> bool) {
         for (stream_class, plans) in (0..).zip(&mut self.plans) {
             for (class, plan) in (0..).zip(plans) {
@@ -413,19 +409,19 @@ impl Facts {
         }
     }
 
-    /// Whether any class says anything; without, nobody needs to look at the events.
+    /// Whether any class has facts; otherwise events need not be read.
     #[must_use]
     pub fn has_meaning(&self) -> bool {
         self.has_meaning
     }
 
-    /// Whether any class tells of switches, so that events need not tell their threads.
+    /// Whether any class reports switches, so that events need not contain their threads.
     #[must_use]
     pub fn has_switches(&self) -> bool {
         (0..self.plans.len() as u32).any(|stream_class| self.tells_switches(stream_class))
     }
 
-    /// Whether streams of this class can tell of switches.
+    /// Whether streams of this class can report switches.
     #[must_use]
     pub fn tells_switches(&self, stream_class: u32) -> bool {
         let plans = self.plans.get(stream_class as usize);
@@ -433,12 +429,12 @@ impl Facts {
         steps.any(|step| matches!(step, Step::Switch(_)))
     }
 
-    /// By stream: whether it alone records the switches of its processor, so that losses of others do not
-    /// matter to that.
+    /// By stream: whether it alone records the switches of its CPU, so that losses of other streams do
+    /// not affect it.
     #[must_use]
     pub fn alone_streams(&self, streams: &[StreamSummary]) -> Vec<bool> {
         let tells = |stream: &&StreamSummary| self.tells_switches(stream.class);
-        // One without a processor can tell of any.
+        // A stream without a CPU can report those of any.
         let anywhere = streams.iter().filter(tells).filter(|stream| stream.cpu.is_none()).count();
         let mut counts: HashMap<CpuId, usize> = HashMap::new();
         for cpu in streams.iter().filter(tells).filter_map(|stream| stream.cpu) {
@@ -458,7 +454,7 @@ impl Facts {
         plan.is_some_and(|plan| plan.steps.iter().any(|step| matches!(step, Step::Whole { .. })))
     }
 
-    /// When an event ends: later than its time if it is a complete span. Events in any order.
+    /// End time of an event: later than its time for a complete span. Events may come in any order.
     #[must_use]
     pub fn end_of(&self, event: &Event<'_>) -> Nanos {
         let classes = self.plans.get(event.stream_class_index as usize);
@@ -473,14 +469,14 @@ impl Facts {
         ends.fold(event.time, Nanos::max)
     }
 
-    /// Whether events of this class say anything.
+    /// Whether events of this class have facts.
     #[must_use]
     pub fn means(&self, stream_class: u32, class: u32) -> bool {
         let plan = self.plans.get(stream_class as usize).and_then(|of| of.get(class as usize));
         plan.is_some_and(|plan| !plan.steps.is_empty())
     }
 
-    /// When and where an event happened. Events in the order of time.
+    /// Time and place of an event. Events must come in time order.
     pub fn at(&mut self, event: &Event<'_>) -> At {
         let plan = self
             .plans
@@ -528,19 +524,20 @@ impl Facts {
         self.systems.get(event.stream_class_index as usize).copied().unwrap_or_default()
     }
 
-    /// Shows what an event says, and gives when and where. Events in the order of time.
+    /// Calls `see` with each fact of an event; returns its time and place. Events must come in time
+    /// order.
     pub fn of(&mut self, event: &Event<'_>, mut see: impl FnMut(&At, Fact)) -> At {
         self.tell(event, |_, at, fact| see(at, fact))
     }
 
-    /// The same, with the kinds there are by then.
+    /// Like [`Facts::of`], and also passes the kinds known by then.
     pub fn tell(&mut self, event: &Event<'_>, mut see: impl FnMut(&Kinds, &At, Fact)) -> At {
         let at = self.at(event);
         let classes = self.plans.get(event.stream_class_index as usize);
         let Some(plan) = classes.and_then(|classes| classes.get(event.class_index as usize)) else {
             return at;
         };
-        // A thread whose process nobody tells has been given its own number: that is no news.
+        // A thread without a known process has its own id as process: that adds nothing.
         let is_told = plan.tid.is_some() && plan.pid.is_some();
         if let Some(writer) = event.writer {
             self.threads.recorded(writer);
@@ -572,7 +569,7 @@ impl Facts {
     }
 }
 
-/// When and where what a step says holds: some events are of another processor than that on which they
+/// Time and place to which a step applies: some events refer to another CPU than the one on which they
 /// happened.
 fn about(step: &Step, (event, system): (&Event<'_>, System), at: &At) -> At {
     let Step::Level { cpu: Some(field), .. } = step else { return *at };
@@ -601,7 +598,7 @@ fn fact(
     let number = |index: usize| field(index).and_then(|field| field.as_u64());
     let thread = |index: usize| number(index).map(|number| host.thread(number as u32));
     let text = |index: Option<usize>| field(index?)?.as_text();
-    // Whom a thread of a recorded program makes is recorded from its first moment on.
+    // Threads created by a recorded program are recorded from their start.
     let is_of_recorded = |threads: &Threads| {
         of_programs && at.writer.is_some_and(|writer| threads.has_all_switches(writer.tid))
     };
@@ -623,9 +620,9 @@ fn fact(
             threads.calls(at.writer?.tid, (*span, key));
             Fact::Begin { span: *span, key }
         }
-        // One that began before the trace ends nothing here.
+        // A call that began before the trace ends nothing here.
         Step::CallEnds { id } => {
-            // A handler of signals has returned into another call: -1 then.
+            // -1 if a signal handler has returned into another call.
             let id = id.and_then(number).filter(|id| id.cast_signed() >= 0);
             let (span, key) = threads.returns(at.writer?.tid, id)?;
             Fact::End { span, key }
@@ -660,7 +657,7 @@ fn fact(
             {
                 to = 0;
             }
-            // Whom the first switch of a processor leaves is not known; it counts for nobody then.
+            // The thread left by the first switch of a CPU is unknown; it counts as none.
             let from = match switch.prev_tid {
                 Some(field) => thread(field)?,
                 None => threads.running(at.cpu?).unwrap_or(0),
@@ -671,13 +668,14 @@ fn fact(
                 }
             }
             for (tid, priority) in [(from, switch.prev_prio), (to, switch.next_prio)] {
-                // Negative where the scheduling class has no other number.
+                // Negative if the scheduling class has no other number.
                 if let Some(priority) = priority.and_then(number) {
                     threads.prioritised(tid, priority.cast_signed());
                 }
             }
-            // Of a program that is recorded, every switch is there. The idle thread is of none; who
-            // leaves a processor that is idle then, or comes to one, is why this switch is there.
+            // Every switch of a recorded program is in the trace. The idle thread belongs to none; a
+            // thread that leaves an idle CPU, or comes to one, is the reason why the switch is in the
+            // trace.
             if of_programs {
                 match (from, to) {
                     (0, to) => threads.is_recorded(to),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Facts of all streams in the order of time, read by columns on several cores.
+//! Facts of all streams in time order, read by columns on several cores.
 //!
 //! ```text
 //! pieces of streams ─ any core ─► marks of each ─ one tournament ─► facts, in order
 //! ```
 //!
-//! Of every stream some pieces are read ahead, those that begin first before others.
+//! Some pieces of each stream are read ahead; those that begin first are read first.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -24,39 +24,39 @@ use super::queue::{Ends, Queue, Read};
 use super::reading::Reading;
 use super::{At, Fact, Facts, Kinds};
 
-/// Streams at most: each needs a piece in memory.
+/// Largest number of streams: each needs a piece in memory.
 const STREAMS_MAX: usize = 1024;
-/// Cores that read for the one that puts in order: it has half of the work.
+/// Reader threads for the one that merges, which does half of the work.
 const READERS: usize = 3;
 
-/// Whoever wants the facts of a trace.
+/// Consumer of the facts of a trace.
 pub trait Sink {
-    /// One fact, in the order of time.
+    /// One fact, in time order.
     fn fact(&mut self, _at: &At, _fact: Fact) {}
 
-    /// The same, for whoever needs the kinds there are by then.
+    /// Like [`Sink::fact`], with the kinds known by then.
     #[inline]
     fn fact_of(&mut self, _kinds: &Kinds, at: &At, fact: Fact) {
         self.fact(at, fact);
     }
 
-    /// Whether nothing more is wanted.
+    /// Whether the sink needs no further facts.
     #[inline]
     fn is_enough(&self) -> bool {
         false
     }
 
-    /// The first event of some on a processor; in the order of time, as soon as the
-    /// processor has events, and perhaps again.
+    /// The first event of a batch on a CPU. Called in time order, as soon as the CPU has events, and
+    /// possibly again.
     fn appears(&mut self, cpu: u32, time: Nanos);
 
-    /// An event of a class that is read whole ([`Facts::keep`], and others whose facts need it), after
-    /// its facts; in the order of time.
+    /// An event of a class that is read whole ([`Facts::keep`], and classes whose facts need it), after
+    /// its facts; in time order.
     fn kept(&mut self, _event: &Event<'_>, _at: &At) {}
 
-    /// Edges of spans without keys that follow each other on one thread and in one stream, when
-    /// it is the turn of the first; what happens elsewhere meanwhile comes later. `at` is of the
-    /// first. Only for whoever allows runs in [`Facts::visit_columns`].
+    /// Consecutive edges of spans without keys of one thread and one stream, when the turn of the first
+    /// comes; events of other threads in between come later. `at` belongs to the first. Called only if
+    /// runs are allowed in [`Facts::visit_columns`].
     fn run(&mut self, kinds: &Kinds, at: &At, edges: &[ThreadEdge]) {
         for edge in edges {
             self.fact_of(kinds, &At { time: edge.time, ..*at }, edge_fact(edge));
@@ -64,25 +64,25 @@ pub trait Sink {
     }
 }
 
-/// How edges of spans without keys may come.
+/// Order in which edges of spans without keys are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edges {
-    /// Each in the order of time, as all facts.
+    /// Each in time order, like all facts.
     Each,
-    /// In runs of one thread: see [`Sink::run`].
+    /// In runs of one thread; see [`Sink::run`].
     InRuns,
-    /// The same; and whoever sees batches needs no classes of them: they may have
+    /// Like `InRuns`; in addition, the consumer of batches needs no classes, so that batches may have
     /// [their events in order](ColumnBatch::times_in_order).
     InOrder,
 }
 
-/// What reading a trace by columns came to.
+/// Outcome of reading a trace by columns.
 #[derive(Debug)]
 pub enum Visited {
-    /// All has been told, or as much as the sink wanted; the damage found on the way.
+    /// Everything was delivered, or as much as the sink needed; with the damage found on the way.
     Whole(Vec<Damage>),
-    /// A thread did something elsewhere in the midst of a run, or too many threads had any: what
-    /// has been told so far is worth nothing. Without runs it works.
+    /// A thread had events elsewhere during a run, or there were too many threads. The output so far must
+    /// be discarded; reading without runs works.
     Disordered,
 }
 
@@ -93,10 +93,10 @@ impl Facts {
         let streams = self.cpus.len();
         let is_known =
             |part: &PartSummary| part.stream.is_some_and(|stream| (stream.0 as usize) < streams);
-        // A processor that only fields tell is for whoever reads whole events.
+        // CPUs that only fields contain require reading whole events.
         let are_cpus_known = self.cpus.iter().all(Option::is_some)
             || self.plans.iter().flatten().all(|plan| plan.cpu.is_none());
-        // Whose switches are all there is known from events without meaning as well.
+        // Which threads have all their switches is known from events without meaning as well.
         source.has_columns()
             && !self.of_programs.contains(&true)
             && streams <= STREAMS_MAX
@@ -104,8 +104,8 @@ impl Facts {
             && source.parts().iter().all(is_known)
     }
 
-    /// Whether runs can be told apart: each processor has a stream of its own, if switches tell
-    /// who runs there, and no span is told as a whole, which ends by the time of its thread.
+    /// Whether runs are possible: each CPU has a stream of its own, if switches determine which thread
+    /// runs there, and there are no complete spans, which end by the time of their thread.
     #[must_use]
     pub fn has_runs(&self) -> bool {
         let steps = self.plans.iter().flatten().flat_map(|plan| &plan.steps);
@@ -117,16 +117,16 @@ impl Facts {
         !has_wholes && (are_cpus_apart || !self.has_switches())
     }
 
-    /// Shows all facts of a trace in the order of time, as [`Facts::of`] does event by
-    /// event, and every event once in a batch: streams in any order, on any thread, with the
-    /// processor where it is known. What follows a batch for which `see` breaks may be left out.
+    /// Delivers all facts of a trace in time order, as [`Facts::of`] does for each event, and every event
+    /// once in a batch: streams in any order, on any thread, with the CPU if it is known.
+    /// What follows a batch for which `see` breaks may be left out.
     ///
-    /// `trace` is that with the roles, as [`Facts::new`] was given it. Edges come in runs only
-    /// where [`Facts::has_runs`].
+    /// `trace` must be the trace with roles that [`Facts::new`] was given. Edges come in runs only if
+    /// [`Facts::has_runs`].
     ///
-    /// Cost: classes whose facts are numbers cost some nanoseconds an event, others are kept
-    /// until their turn and cost some hundred; those that say nothing are only counted.
-    /// Memory: three pieces of each stream (half a megabyte of packets, as marks).
+    /// Cost: classes whose facts are numbers cost some nanoseconds per event; other events are kept until
+    /// their turn and cost some hundred. Classes without facts are only counted. Memory: three pieces of
+    /// each stream (half a megabyte of packets, as marks).
     pub fn visit_columns(
         &mut self,
         source: &dyn Source,
@@ -175,8 +175,8 @@ impl Facts {
         })
     }
 
-    /// Says what a mark says, of a run what comes behind the edges that have been told: how many
-    /// have been told then, if that is not all.
+    /// Delivers the facts of a mark; for a run, the edges after the first `told`. Returns the new number
+    /// of delivered edges if some remain.
     #[inline]
     fn say(
         &mut self,
@@ -271,7 +271,7 @@ impl Facts {
         };
         at.time = first.time;
         if writer.is_none() {
-            // What nobody is known to have done has no thread to follow each other on.
+            // Edges without a known thread cannot be consecutive on a thread.
             sink.fact_of(&self.kinds, &at, fact);
             return (run.len() > 1).then_some(told + 1);
         }
@@ -281,7 +281,7 @@ impl Facts {
         None
     }
 
-    /// Whether whoever does something is nowhere else meanwhile, nor anybody of whom it tells.
+    /// Checks that the thread is nowhere else in the interval, nor threads whose process has changed.
     #[inline]
     fn check(
         &mut self,
@@ -298,7 +298,7 @@ impl Facts {
     }
 }
 
-/// What an edge of a run says.
+/// The fact of an edge of a run.
 fn edge_fact(edge: &ThreadEdge) -> Fact {
     let (span, key) = (edge.kind, None);
     match edge.side {
@@ -307,7 +307,7 @@ fn edge_fact(edge: &ThreadEdge) -> Fact {
     }
 }
 
-/// Where a mark is from, and how to read it.
+/// Origin of a mark, and how to read it.
 #[derive(Clone, Copy)]
 struct From<'a> {
     stream: u32,
@@ -316,9 +316,8 @@ struct From<'a> {
     trace: &'a Trace,
 }
 
-/// How many marks ahead memory is asked for the next of a stream. The marks of a piece lie
-/// behind each other, but those of many streams in turn are nothing that a processor would
-/// see coming.
+/// Distance in marks at which the next marks of a stream are prefetched. The marks of a piece are
+/// contiguous, but the interleaving of many streams is not predictable for the hardware prefetcher.
 const FAR: usize = 6;
 
 #[inline(always)]
@@ -333,12 +332,12 @@ fn fetch_ahead(marks: &[Mark], index: usize) {
     let _ = (marks, index);
 }
 
-/// Streams on their way into one order.
+/// Merges streams into one order.
 struct Order<'q> {
     lanes: Vec<Lane>,
     queue: &'q Queue,
     damage: Vec<(usize, Vec<Damage>)>,
-    /// Where edges come in runs.
+    /// Present if edges come in runs.
     places: Option<Places>,
 }
 
@@ -346,7 +345,7 @@ struct Order<'q> {
 struct Lane {
     chunk: Chunk,
     next: usize,
-    /// Edges of the next mark that have been told.
+    /// Number of edges of the next mark that have been delivered.
     told: usize,
     latest: u64,
 }
@@ -394,7 +393,7 @@ impl Order<'_> {
         }
     }
 
-    /// Takes the next piece of a stream that says anything: the turn of its first mark.
+    /// Takes the next piece of a stream that has marks; returns the turn of its first mark.
     fn fill(&mut self, stream: usize, read: &(impl Fn(usize, Chunk) -> Read + Sync)) -> u64 {
         while let Some((part, (chunk, damage))) = self.queue.take(stream, read) {
             if !damage.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each class of events means, found once: steps that give facts of its events.
+//! Meaning of each event class, computed once: steps that produce the facts of its events.
 
 use lateralis_analysis::Side;
 use lateralis_model::role::{
@@ -12,7 +12,7 @@ use super::conventions::{Convention, Dialect, InterruptKind, WakeStage};
 use super::keys::{Category, KeyPlan, Part};
 use super::kinds::Kinds;
 
-/// One thing that an event of a class says.
+/// One fact of the events of a class.
 #[derive(Debug)]
 pub enum Step {
     Begin {
@@ -40,7 +40,7 @@ pub enum Step {
         field: usize,
         key: KeyPlan,
     },
-    /// `cpu`: of which processor it is, where it need not be that of the event.
+    /// `cpu`: the CPU that is described, if it may differ from that of the event.
     Level {
         counter: u32,
         field: usize,
@@ -48,23 +48,23 @@ pub enum Step {
         cpu: Option<usize>,
     },
     Switch(Switch),
-    /// What a thread will go into when it leaves its processor.
+    /// State that a thread will enter when it leaves its CPU.
     Leaves {
         tid: Option<usize>,
         into: Leaving,
     },
-    /// A call of the system begins.
+    /// A system call begins.
     CallBegins {
         span: u32,
         key: KeyPlan,
     },
-    /// The call of the system that its thread is in ends; its number, where the event has it.
+    /// The current system call of the thread ends; field with its number, if the event has one.
     CallEnds {
         id: Option<usize>,
     },
     Wake(Wake),
     Interrupt(InterruptKind, Side),
-    /// A span of which one is open for each key: it begins at the first of several beginnings.
+    /// A span of which one is open for each key: it begins with the first of several begins.
     Pending {
         span: u32,
         key: KeyPlan,
@@ -84,14 +84,14 @@ pub struct Wake {
     pub stage: WakeStage,
     pub tid: usize,
     pub cpu: Option<usize>,
-    /// What ftrace and perf say of the context in which the event happened.
+    /// Flags of ftrace and perf for the context in which the event happened.
     pub flags: Option<usize>,
 }
 
 /// Fields of a context switch.
 #[derive(Debug)]
 pub struct Switch {
-    /// `None`: the one that came before.
+    /// `None`: the thread that came last.
     pub prev_tid: Option<usize>,
     /// `None`: the thread of the event.
     pub next_tid: Option<usize>,
@@ -100,25 +100,25 @@ pub struct Switch {
     pub prev_state: Option<usize>,
     pub prev_prio: Option<usize>,
     pub next_prio: Option<usize>,
-    /// Whether idleness is a thread with a number, which its name tells.
+    /// Whether the idle thread has a number, and is recognised by its name.
     pub has_idle_thread: bool,
 }
 
-/// Where the context of a class tells the thread: index among the fields of the common
-/// context, or of its own.
+/// Source of the thread in the context of a class: index among the fields of the common context, or of
+/// the specific one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Common(usize),
     Own(usize),
 }
 
-/// The first field of the own context among the fields of an event; those of the payload have
+/// Number of the first field of the specific context among the fields of an event; payload fields have
 /// the numbers below.
 const OWN: usize = 1 << 24;
-/// The first field of the common context.
+/// Number of the first field of the common context.
 const COMMON: usize = 2 << 24;
 
-/// A field by the number that its plan has for it.
+/// A field by its number in a plan.
 pub fn field<'a>(event: &Event<'a>, index: usize) -> Option<Field<'a>> {
     let (fields, index) = match index {
         0..OWN => (event.payload(), index),
@@ -128,34 +128,34 @@ pub fn field<'a>(event: &Event<'a>, index: usize) -> Option<Field<'a>> {
     fields?.into_iter().nth(index).map(|(_, field)| field)
 }
 
-/// Everything about one class.
+/// Meaning of one class.
 #[derive(Debug, Default)]
 pub struct Plan {
     pub steps: Vec<Step>,
     pub tid: Option<Place>,
     pub pid: Option<Place>,
-    /// Where the common context tells the processor.
+    /// Field of the common context with the CPU.
     pub cpu: Option<usize>,
-    /// Whether its events are of the only processor there is, which nothing tells.
+    /// Whether its events belong to the only CPU, which no field contains.
     pub is_of_cpu_0: bool,
-    /// Whether its events are there because of the thread they are in, wherever the kernel's events
-    /// are of recorded programs only: not those of the tracer, nor switches and wake-ups, which are
-    /// there because of the other thread as well.
+    /// Whether its events were kept because of their thread, if only kernel events of recorded programs
+    /// were kept. Not events of the tracer, nor switches and wakeups, which may have been kept because of
+    /// the other thread.
     pub is_of_its_thread: bool,
-    /// Whether a consumer wants its events whole, whatever they mean.
+    /// Whether a consumer needs its events whole, whatever they mean.
     pub is_kept: bool,
 }
 
-/// The field with the category of an event, in classes that stand for many.
+/// Field with the category of an event, in classes that represent many.
 const CATEGORY_FIELD: &str = "event.category";
 const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_tid", "_vtid"];
 const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_pid", "_vpid"];
 const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
 
 impl Plan {
-    /// What events of `class` say; new spans, channels, … are added to `kinds`.
+    /// Plan of `class`; new spans, channels, … are added to `kinds`.
     ///
-    /// `host`: one of several that the stream is of.
+    /// `host`: the machine of the stream, if there are several.
     pub fn new(
         stream: &StreamClass,
         (dialect, host): (Dialect, Option<Host>),
@@ -167,8 +167,8 @@ impl Plan {
         let own = members_of(class.context.as_ref());
         let place = |names: &[&str]| {
             let at = |members: &[Member], name: &str| position(members, name);
-            // What all events of the stream have counts first: beside it the own context holds an
-            // id as its format had it, a text for instance.
+            // The common context has precedence: if it has the field, the specific context has an id in
+            // the source format's form, for instance a text.
             names.iter().find_map(|name| {
                 at(common, name).map(Place::Common).or_else(|| at(own, name).map(Place::Own))
             })
@@ -187,13 +187,12 @@ impl Plan {
         let mut from_conventions: Vec<Step> =
             conventions.iter().filter_map(|convention| compiler.convention(convention)).collect();
         if dialect.is_zephyr {
-            // With the key, and without it where the event has no such field.
+            // With the key, and without it for events that lack the field.
             let is_span = |step: &Step| matches!(step, Step::Begin { .. } | Step::End { .. });
             let mut is_first = true;
             from_conventions.retain(|step| !is_span(step) || std::mem::take(&mut is_first));
         }
-        // Importers say in the words of schemas what conventions say with more: whose
-        // processor, by which name.
+        // Conventions know more than the schema roles added by importers: the CPU, the name.
         from_conventions.iter().for_each(|step| compiler.kinds.set_of_thread(step));
         plan.steps = from_conventions;
         let is_beside = |step: &Step| match step {
@@ -231,8 +230,8 @@ impl Compiler<'_> {
         match convention {
             Convention::Role(role) => {
                 let mut step = self.role(role)?;
-                // What a schema calls by one key is one thing, wherever it is; a device or a piece of work
-                // in the kernel is not.
+                // A key of a schema means one object on all machines; a device or a piece of work in the
+                // kernel does not.
                 if let (Step::Begin { key, .. } | Step::End { key, .. }, Some(host)) =
                     (&mut step, self.host)
                 {
@@ -241,7 +240,7 @@ impl Compiler<'_> {
                 Some(step)
             }
             Convention::Switch => Some(Step::Switch(Switch {
-                // LTTng's names, then those of the kernel, where a pid is a thread.
+                // LTTng's names, then those of the kernel, where a pid is a thread id.
                 prev_tid: Some(self.own("prev_tid").or_else(|| self.own("prev_pid"))?),
                 next_tid: Some(self.own("next_tid").or_else(|| self.own("next_pid"))?),
                 prev_comm: self.own("prev_comm"),
@@ -267,7 +266,7 @@ impl Compiler<'_> {
             Convention::CallBegins(name, id) => {
                 let keys = self.own(id).map(|_| (*id).to_owned()).into_iter().collect();
                 let keyed = Keyed { name: name.clone(), keys, ..Keyed::default() };
-                // Without its number, if it should have one, it is nothing.
+                // Ignored if the number that it should have is missing.
                 let is_whole = id.is_empty() || !keyed.keys.is_empty();
                 let key = self.key(&keyed).filter(|_| is_whole)?;
                 Some(Step::CallBegins { span: self.kinds.span(&keyed), key })
@@ -288,7 +287,7 @@ impl Compiler<'_> {
                 let keyed = Keyed { name: "softirq_raised".to_owned(), keys, ..Keyed::default() };
                 let key = self.key(&keyed)?;
                 let span = self.kinds.span(&keyed);
-                // It is not what the thread does that asks for it.
+                // The thread itself does not cause it.
                 self.kinds.spans[span as usize].is_beside_threads = true;
                 Some(Step::Pending { span, key, side: *side })
             }
@@ -296,7 +295,7 @@ impl Compiler<'_> {
                 let thread = self.own(tid);
                 let process = self.own(pid).filter(|_| thread.is_some());
                 Some(Step::Thread {
-                    // Without a field for the thread the kernel means it by its pid.
+                    // Without a thread field, the kernel's pid is the thread id.
                     tid: thread.or_else(|| self.own(pid))?,
                     pid: process,
                     name: self.own(name),
@@ -327,23 +326,23 @@ impl Compiler<'_> {
             Role::Counter { field: of, name, keys } => {
                 let (field, key) = (self.field(of)?, self.key(&keyed(keys))?);
                 let counter = self.kinds.counter(&self.class.name, of, name.as_deref());
-                // The frequency of a processor is set by any.
+                // The frequency of a CPU can be set from any CPU.
                 let cpu = self.own("cpu_id").filter(|_| self.kinds.is_of_cpu(counter));
                 Step::Level { field, counter, key, cpu }
             }
         })
     }
 
-    /// Of the payload, else of the contexts: importers put there what their format keeps apart
-    /// from what the program said, as Chrome's durations and ids.
+    /// A field of the payload, otherwise of the contexts: importers put there what their format keeps
+    /// apart from the program's data, as Chrome's durations and ids.
     fn field(&self, name: &str) -> Option<usize> {
         let own = || Some(OWN + place(members_of(self.class.context.as_ref()), name)?);
         let common = || Some(COMMON + place(self.common, name)?);
         self.own(name).or_else(own).or_else(common)
     }
 
-    /// Of the payload alone: a context has the thread that the event happened in under the same
-    /// names as an event of the scheduler has the thread that it is about.
+    /// A field of the payload only: in scheduler events, the context has the current thread under the
+    /// same names as the payload has the thread that the event describes.
     fn own(&self, name: &str) -> Option<usize> {
         place(self.members, name)
     }
@@ -353,7 +352,7 @@ impl Compiler<'_> {
             KEY_CPU => Some(Part::Cpu),
             KEY_PROCESS => Some(Part::Process),
             KEY_CATEGORY => Some(match self.field(CATEGORY_FIELD) {
-                // A class that stands for many tells the category of each event.
+                // In a class that represents many, each event contains its category.
                 Some(field) => Part::Category(Category::Field(field)),
                 None => {
                     let category = self.class.attribute(CATEGORY).unwrap_or_default();
@@ -375,7 +374,7 @@ fn members_of(class: Option<&FieldClass>) -> &[Member] {
     class.map_or(&[], |class| class.members())
 }
 
-/// CTF 1.8 hides reserved words behind an underscore.
+/// CTF 1.8 prefixes reserved words with an underscore.
 fn place(members: &[Member], name: &str) -> Option<usize> {
     let hidden = |member: &Member| member.name.strip_prefix('_') == Some(name);
     position(members, name).or_else(|| members.iter().position(hidden))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pieces of streams, read ahead on any core and taken in the order of each stream.
+//! Pieces of streams, read ahead on any core and taken in stream order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -12,13 +12,13 @@ use super::marks::Chunk;
 
 /// Pieces of one stream that are read ahead.
 const AHEAD: usize = 2;
-/// Streams of which that many are: a piece is some 600 KB of marks.
+/// Streams with that read-ahead: a piece has some 600 KB of marks.
 const STREAMS_AHEAD: usize = 64;
 
-/// What a piece says, and the damage in it.
+/// Marks of a piece, and the damage in it.
 pub type Read = (Chunk, Vec<Damage>);
 
-/// Pieces that are to be read, and those that have been.
+/// Pieces to be read, and pieces that have been read.
 pub struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -26,19 +26,19 @@ pub struct Queue {
 }
 
 struct State {
-    /// To be read, those that begin first before others.
+    /// Pieces to be read; those that begin first have precedence.
     jobs: BinaryHeap<Reverse<(Option<Nanos>, usize)>>,
     done: HashMap<usize, Read>,
-    /// By stream: pieces that have been given out, and those that have not.
+    /// By stream: pieces that have been queued, and the remaining ones.
     given: Vec<VecDeque<usize>>,
     waiting: Vec<VecDeque<usize>>,
-    /// Chunks that have been used; their memory is used again.
+    /// Used chunks, whose memory is reused.
     spare: Vec<Chunk>,
     is_over: bool,
 }
 
 impl Queue {
-    /// Of all pieces.
+    /// For all pieces.
     pub fn new(parts: &[PartSummary], streams: usize) -> Self {
         let mut waiting = vec![VecDeque::new(); streams];
         for (index, part) in parts.iter().enumerate() {
@@ -68,12 +68,12 @@ impl Queue {
         queue
     }
 
-    /// Of how many streams.
+    /// Number of streams.
     pub fn streams(&self) -> usize {
         self.lock().waiting.len()
     }
 
-    /// A chunk has been used.
+    /// Returns a used chunk.
     pub fn reuse(&self, chunk: Chunk) {
         self.lock().spare.push(chunk);
     }
@@ -93,7 +93,7 @@ impl Queue {
         }
     }
 
-    /// Reads pieces until there is nothing more to read.
+    /// Reads pieces until none are left.
     pub fn work(&self, read: &(impl Fn(usize, Chunk) -> Read + Sync)) {
         let _ends = Ends(self);
         let mut state = self.lock();
@@ -111,8 +111,8 @@ impl Queue {
         }
     }
 
-    /// The next piece of a stream, and what it says; `None` behind the last. Reads others itself
-    /// as long as it is not there.
+    /// The next piece of a stream with its marks; `None` after the last. Reads other pieces while it
+    /// waits.
     pub fn take(
         &self,
         stream: usize,
@@ -127,7 +127,7 @@ impl Queue {
                 return Some((part, done));
             }
             if state.is_over {
-                // A reader has panicked; the scope passes that on.
+                // A reader has panicked; the scope propagates that.
                 return None;
             }
             let Some(Reverse((_, next))) = state.jobs.pop() else {
@@ -143,7 +143,7 @@ impl Queue {
     }
 }
 
-/// Lets nobody wait for one who has panicked, nor readers when all is read.
+/// Wakes waiting threads when a reader panics or all pieces are read.
 pub struct Ends<'q>(pub &'q Queue);
 
 impl Drop for Ends<'_> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the events of each class are read by columns: which columns, and what they say.
+//! Column plan: which columns of each class are read, and the facts that they give.
 
 use lateralis_analysis::Side;
 use lateralis_model::{ColumnBatch, FieldKind, Scope, StreamSummary, Trace, Want, Wanted, leaves};
@@ -9,76 +9,76 @@ use super::marks::{Emit, Says};
 use super::ordered::Edges;
 use super::plan::{Place, Plan, Step};
 
-/// How to read all classes of a trace.
+/// Column plan of all classes of a trace.
 pub struct Reading {
     pub emits: Vec<Emit>,
     pub wanted: Wanted,
     pub classes: Vec<Vec<Class>>,
-    /// By stream class, where its batches may come in order: of each class what it says.
+    /// By stream class: meaning of each class, if its batches may come in order.
     pub in_order: Vec<Option<InOrder>>,
     cpus: Vec<Option<u32>>,
     edges: Edges,
     has_switches: bool,
 }
 
-/// Index of the emit of a processor's first event.
+/// Index of the emit for the first event of a CPU.
 pub const APPEARS: u32 = 0;
-/// Index of the emit of events that are kept.
+/// Index of the emit for events that are kept whole.
 pub const KEPT: u32 = 1;
-/// The first of four, by what the fields of an event tell: the thread (1), the process (2).
+/// The first of four, by the fields of an event: contains the thread (1), the process (2).
 const RUN: u32 = 2;
 
-/// How to read the events of one class.
+/// Column plan of one class.
 #[derive(Debug, Default)]
 pub struct Class {
     /// Index of the emit, and column of its value.
     pub emits: Vec<(u32, Option<usize>)>,
-    /// Columns of the thread and its process.
+    /// Columns of the thread and of its process.
     pub tid: Option<usize>,
     pub pid: Option<usize>,
     /// Whether events of the class must be read whole.
     pub is_kept: bool,
-    /// Index of the emit that only tells the thread.
+    /// Index of the emit that only identifies the thread.
     pub writer: Option<u32>,
-    /// The one thing it says, if that can be part of a run, and the emit of the run.
+    /// The single fact of the class, if it can be part of a run, and the emit of the run.
     pub edge: Option<(u32, Side, u32)>,
-    /// Whether it is known whose events of the class are, though no recorder tells.
+    /// Whether the thread of its events is known although the recorder does not supply it.
     pub is_known: bool,
 }
 
-/// How batches in order are read.
+/// Column plan of batches in order.
 pub struct InOrder {
-    /// Which of [`ColumnBatch::column_in_order`] are the thread, and its process.
+    /// Columns ([`ColumnBatch::column_in_order`]) of the thread and of its process.
     pub tid: Option<usize>,
     pub pid: Option<usize>,
-    /// The emit of runs.
+    /// Emit of runs.
     pub run: u32,
-    /// Whether it is known whose events are, though no recorder tells.
+    /// Whether the thread of events is known although the recorder does not supply it.
     pub is_known: bool,
-    /// Whether any class says only who writes.
+    /// Whether any class only identifies its writer.
     pub has_writers: bool,
     pub classes: Vec<Saying>,
 }
 
-/// What the events of a class in order say: an edge, or who writes, or nothing.
+/// Meaning of a class in order: an edge, only the writer, or nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Saying {
     pub kind: u32,
     pub side: Side,
     pub is_edge: bool,
-    /// The emit of one alone.
+    /// Emit of a single event.
     pub alone: Option<u32>,
 }
 
 impl Class {
-    /// Whether it says nothing.
+    /// Whether the class has no facts.
     pub fn is_quiet(&self) -> bool {
         self.emits.is_empty() && !self.is_kept && self.writer.is_none()
     }
 }
 
 impl Reading {
-    /// By the plans of the classes of a trace.
+    /// From the plans of the classes of a trace.
     pub fn new(
         trace: &Trace,
         plans: &[Vec<Plan>],
@@ -123,19 +123,19 @@ impl Reading {
         reading
     }
 
-    /// The processor of a batch, where its packet or stream tells.
+    /// CPU of a batch, if its packet or stream has one.
     pub fn cpu_of(&self, batch: &dyn ColumnBatch) -> Option<u32> {
         let of_packet = batch.packet().cpu.map(|cpu| cpu.0);
         of_packet.or_else(|| self.cpus.get(batch.stream().0 as usize).copied().flatten())
     }
 
-    /// Whether a batch is of the processor that its stream is of.
+    /// Whether a batch is of the CPU of its stream.
     pub fn is_at_home(&self, batch: &dyn ColumnBatch) -> bool {
         let of_stream = self.cpus.get(batch.stream().0 as usize).copied().flatten();
         batch.packet().cpu.is_none_or(|cpu| Some(cpu.0) == of_stream)
     }
 
-    /// `None` where events of the class must be read whole.
+    /// `None` if events of the class must be read whole.
     fn class(&mut self, plan: &Plan, columns: &Columns) -> Option<Class> {
         if plan.is_kept {
             return None;
@@ -147,7 +147,7 @@ impl Reading {
         };
         let mut class = Class { tid: place(plan.tid)?, pid: place(plan.pid)?, ..Class::default() };
         class.is_known = class.tid.is_some() || self.has_switches;
-        // A process without a thread tells nothing.
+        // A process without a thread is of no use.
         class.pid = class.pid.filter(|_| class.tid.is_some());
         let tells = (class.tid.is_some(), class.pid.is_some());
         let key = |plan: &KeyPlan| match plan {
@@ -179,7 +179,7 @@ impl Reading {
                     let value = columns.integer(Scope::Payload, *duration)?;
                     (Says::Whole { span: *span }, Some(value))
                 }
-                // Which one it is depends on the key.
+                // Which counter it is depends on the key.
                 Step::Level { counter, field, key: KeyPlan::None, cpu: None } => {
                     let value = columns.number(Scope::Payload, *field)?;
                     (Says::Level { counter: *counter }, Some(value))
@@ -215,8 +215,8 @@ impl Reading {
 }
 
 impl InOrder {
-    /// And the columns that must be wanted; `None` if a class says anything else, or events of
-    /// two classes tell their threads otherwise.
+    /// Also returns the columns that are needed; `None` if a class has other facts, or two classes have
+    /// different thread columns.
     fn new(classes: &[Class]) -> Option<(Vec<usize>, Self)> {
         let nothing = Saying { kind: 0, side: Side::Begin, is_edge: false, alone: None };
         let (mut alike, mut run, mut has_writers) = (None, None, false);
@@ -234,7 +234,7 @@ impl InOrder {
                 }
                 _ => return None,
             };
-            // Then the emits of their runs are alike, too.
+            // Then the emits of their runs are equal, too.
             let who = (class.tid, class.pid, class.is_known);
             if *alike.get_or_insert(who) != who {
                 return None;
@@ -251,16 +251,16 @@ impl Class {
     fn want(&self, columns: usize) -> Want {
         let mut wanted = vec![false; columns];
         let values = self.emits.iter().filter_map(|(_, column)| *column);
-        // Without facts the thread is told only where its process is.
+        // Without facts, the thread matters only together with its process.
         let who = [self.tid, self.pid].into_iter().flatten().filter(|_| !self.is_quiet());
         values.chain(who).for_each(|column| wanted[column] = true);
         if wanted.contains(&true) { Want::Columns(wanted) } else { Want::Times }
     }
 }
 
-/// Where the fields of a class are among its columns.
+/// Columns of the fields of a class.
 struct Columns {
-    /// By scope: of each member its column, if it is one, and what that holds.
+    /// By scope and member: the column, if there is one, and its type.
     members: [Vec<Option<(usize, Holds)>>; 3],
     count: usize,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Facts of small traces that can be read here.
+//! Facts of small traces that are written out here.
 
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{
@@ -165,7 +165,7 @@ fn states_of_the_kernel_have_names() {
         (4, Leaving::Other),
         (16, Leaving::Ended),
         (32, Leaving::Ended),
-        // Parked; and asleep like the kernel's own threads.
+        // Parked; and sleeping like kernel threads.
         (64, Leaving::Other),
         (128, Leaving::WaitingUninterruptibly),
     ] {
@@ -178,8 +178,8 @@ fn states_of_the_kernel_have_names() {
     assert_eq!(Leaving::of_number(64, release("4.15.0-65-generic")), Leaving::Other);
 }
 
-/// A trace of processor 1, on which thread 31 of process 30 runs from the first event on; events say
-/// their thread in a context, as those of perf and trace.dat do.
+/// A trace of CPU 1, on which thread 31 of process 30 runs from the first event on; events contain their
+/// thread in a context, like those of perf and trace.dat.
 struct Woken {
     builder: Builder,
     stream: StreamIndex,
@@ -231,13 +231,13 @@ impl Woken {
         self.event("sched:sched_switch", from, 0, &fields)
     }
 
-    /// What it says of wake-ups.
+    /// The wakeups of the trace.
     fn wakes(self) -> Vec<String> {
         let lines = listing(&self.builder.finish()).into_iter();
         lines.filter_map(|line| Some(line.split_once("wake ")?.1.to_owned())).collect()
     }
 
-    /// The wakers alone.
+    /// The wakers only.
     fn wakers(self) -> String {
         let wakes = self.wakes();
         wakes.iter().filter_map(|wake| wake.split(' ').nth(2)).collect::<Vec<_>>().join(" ")
@@ -254,14 +254,14 @@ fn who_is_woken_is_told_by_the_event_and_not_by_its_context() {
 #[test]
 fn a_wake_up_begins_where_it_is_made_and_counts_once() {
     let mut trace = Woken::new(true);
-    // Its `sched_waking` was before the recording; but nothing says that there is any.
+    // Its `sched_waking` was before the recording; but nothing shows that the trace has such events.
     trace.wake("sched_wakeup", 31, 0, 40);
     trace.wake("sched_waking", 31, 0, 41).wake("sched_wakeup", 32, 0x08, 41);
     // Its `sched_waking` is lost.
     trace.wake("sched_wakeup", 31, 0, 42);
-    // 31 is on its way to sleep when it is woken.
+    // 31 is about to sleep when it is woken.
     trace.wake("sched_waking", 7, 0x10, 31).switch(31, 1, 0).wake("sched_wakeup", 0, 0, 31);
-    // Nothing of it is left when it has run.
+    // No pending wakeup remains after the thread has run.
     trace.wake("sched_waking", 7, 0, 50).switch(0, 0, 50).wake("sched_wakeup", 7, 0, 50);
     assert_eq!(
         trace.wakes(),
@@ -296,7 +296,7 @@ fn flags_tell_interrupts_from_the_threads_they_are_in() {
     let threads = ["Thread(31)"; 3].join(" ");
     assert_eq!(trace.wakers(), format!("{threads} {}", ["Interrupt"; 5].join(" ")));
 
-    // A hard interrupt on the processor of the woken may have been sent by a thread on another.
+    // A hard interrupt on the CPU of the woken thread may have been sent by a thread on another CPU.
     let mut trace = Woken::new(true);
     for (flags, cpu) in [(0x08, 1), (0x08, 0), (0x10, 1), (0x00, 1)] {
         trace.wake_on("sched_wakeup", 31, flags, (44, cpu));
@@ -324,11 +324,11 @@ fn without_flags_a_thread_wakes_only_where_all_interrupts_are_recorded() {
             wake(&mut trace);
         }
     }
-    // The end of an interrupt that was lost does not leave it open for ever.
+    // A lost interrupt exit does not leave the interrupt open for ever.
     trace.event("hrtimer_expire_entry", 31, 0, &[("hrtimer", 1)]);
     wake(&mut trace);
     trace.switch(31, 0, 32).wake("sched_waking", 32, 0, 44);
-    // A call from another processor.
+    // A call from another CPU.
     trace.event("call_function_single_entry", 32, 0, &[("vector", 1)]);
     trace.wake("sched_waking", 32, 0, 44);
     assert_eq!(wakes, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What events tell of threads: their processes, their names, and which runs where.
+//! Threads: their processes and names, and which of them runs where.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::{Fact, Leaving};
 
 /// Threads that are remembered: a hostile trace may name four thousand million.
 const MAX_THREADS: usize = 1 << 20;
-/// Processors likewise.
+/// CPUs that are remembered.
 const MAX_CPUS: usize = 1 << 19;
 /// Threads whose process need not be looked up again.
 const RECENT: usize = 256;
@@ -18,45 +18,47 @@ const RECENT: usize = 256;
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process, where an event has told.
+    /// Its process, if an event has reported it.
     pub pid: Option<u32>,
-    /// Its process as who recorded its events has it. What happened is not understood by this: it
-    /// would be another where those events are lost.
+    /// Its process as reported by the recorder of its events. Not used for interpretation: results would
+    /// change if those events were lost.
     pub recorded_pid: Option<u32>,
-    /// Its name; the last one.
+    /// Its name; the last one reported.
     pub name: Option<String>,
-    /// Its priority as switches tell it; the last one.
+    /// Its priority from switches; the last one reported.
     pub priority: Option<i64>,
-    /// Whether an event about it has told its process; else a stream has, perhaps by the thread's own number.
+    /// Whether an event about it has reported its process; otherwise a stream has, perhaps by the thread
+    /// id.
     is_process_told: bool,
-    /// Whether it is of a program that is recorded, where others are left out.
+    /// Whether it belongs to a recorded program, where others are left out.
     is_recorded: bool,
 }
 
-/// All threads that events have told of.
+/// All threads known from events.
 #[derive(Debug, Default)]
 pub struct Threads {
     known: HashMap<u32, Thread, RandomState>,
-    /// Who was told of last, by the low bits of its number: a few threads tell most.
+    /// Threads reported last, by the low bits of the id: a few threads cause most events.
     recent: Vec<Option<Writer>>,
-    /// The same of what recorders say.
+    /// Likewise for processes from the recorder.
     recorded: Vec<Option<Writer>>,
     running: Vec<Option<u32>>,
-    /// Whether an event about any thread has told a process of another number than its own.
+    /// Whether an event about any thread has reported a process id other than the thread id.
     has_told: bool,
-    /// What threads go into when they leave their processor, where other events than the switch tell.
+    /// States that threads will enter when they leave their CPU, if an event other than the switch
+    /// reports it.
     leaving: HashMap<u32, Leaving, RandomState>,
-    /// Calls of the system that threads are in, where one kind of event ends all.
+    /// Current system calls of threads, for traces in which one event class ends all calls.
     calls: HashMap<u32, (u32, Option<u64>), RandomState>,
     /// Spans of which one is open for each key: kind and key.
     pending: HashSet<(u32, u64), RandomState>,
-    /// Whose process turned out to be another than it was taken for, where anybody asks.
+    /// Threads whose assumed process turned out to be wrong; only if a consumer needs them.
     changed: Option<Vec<u32>>,
-    /// Threads with events whose process was not known: they got their own number as process.
+    /// Threads with events whose process was unknown: they got their own id as process.
     guessed: HashSet<u32, RandomState>,
-    /// The same of the last ones, by the low bits of the number.
+    /// The most recent of those, by the low bits of the id.
     guessed_lately: Vec<Option<u32>>,
-    /// Of those, the ones whose process has become known since.
+    /// Those whose process has become known since.
     learnt: Vec<Writer>,
 }
 
@@ -68,26 +70,25 @@ pub fn name_of_idle(name: &str) -> &str {
 }
 
 impl Threads {
-    /// A thread by its number.
+    /// A thread by its id.
     #[must_use]
     pub fn get(&self, tid: u32) -> Option<&Thread> {
         self.known.get(&tid)
     }
 
-    /// All of them, in no order.
+    /// All threads, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Thread)> {
         self.known.iter().map(|(tid, thread)| (*tid, thread))
     }
 
-    /// Its process; the number of the thread itself where nobody has told, as is right for
-    /// the first thread of each process.
+    /// Its process; the thread id if unknown, which is right for the first thread of each process.
     #[must_use]
     pub fn pid(&self, tid: u32) -> u32 {
         self.known.get(&tid).and_then(|thread| thread.pid).unwrap_or(tid)
     }
 
-    /// The same for an event of the thread that does not say its process. A guess is remembered, so
-    /// that what the thread has open stays its own when its process becomes known.
+    /// The process for an event of the thread that does not contain one. A guess is remembered, so that
+    /// open items of the thread stay its own when its process becomes known.
     #[inline]
     pub(super) fn taken_for(&mut self, tid: u32) -> u32 {
         if let Some(pid) = self.known.get(&tid).and_then(|thread| thread.pid) {
@@ -102,7 +103,7 @@ impl Threads {
         tid
     }
 
-    /// An event about a thread tells its process.
+    /// An event about a thread reports its process.
     pub(super) fn told(&mut self, writer: Writer) {
         self.belongs(writer);
         if let Some(thread) = self.thread(writer.tid) {
@@ -111,14 +112,14 @@ impl Threads {
         }
     }
 
-    /// The process of a thread, as far as it is no guess: a number other than its own, or one that was told.
+    /// Process of a thread if it is not guessed: an id other than the thread's, or one that was reported.
     pub(super) fn told_process(&self, tid: u32) -> Option<u32> {
         let thread = self.known.get(&tid)?;
         thread.pid.filter(|pid| *pid != tid || thread.is_process_told)
     }
 
-    /// The thread that a stream says an event is of. Formats without processes give each thread its own
-    /// number for one: it is of the process that another event has told.
+    /// Corrects the thread that a stream assigns to an event. Formats without processes use the thread id
+    /// as process id: then the process reported by another event holds.
     pub(super) fn settled(&self, writer: Writer) -> Writer {
         if writer.pid != writer.tid || !self.has_told {
             return writer;
@@ -127,14 +128,14 @@ impl Threads {
         Writer { pid: pid.and_then(|thread| thread.pid).unwrap_or(writer.pid), ..writer }
     }
 
-    /// Its process for people, by whatever has told of it.
+    /// Process for display, from any source.
     #[must_use]
     pub fn process(&self, tid: u32) -> Option<u32> {
         let thread = self.known.get(&tid)?;
         thread.pid.or(thread.recorded_pid)
     }
 
-    /// The thread that runs on a processor, once a switch has told.
+    /// The thread that runs on a CPU; known after the first switch.
     #[must_use]
     pub fn running(&self, cpu: u32) -> Option<u32> {
         self.running.get(cpu as usize).copied().flatten()
@@ -161,9 +162,9 @@ impl Threads {
         }
     }
 
-    /// Notes what who recorded an event says of its thread.
+    /// Notes the thread and process that the recorder assigns to an event.
     pub(super) fn recorded(&mut self, writer: Writer) {
-        // A thread whose process nobody knew has been given its own number: that is no news.
+        // A thread without a known process has its own id as process: that adds nothing.
         let place = writer.tid as usize % RECENT;
         if writer.pid == writer.tid || self.recorded.get(place) == Some(&Some(writer)) {
             return;
@@ -177,29 +178,29 @@ impl Threads {
         }
     }
 
-    /// Whether [`Threads::learnt`] has any.
+    /// Whether [`Threads::learnt`] has any items.
     #[inline]
     pub(super) fn has_learnt(&self) -> bool {
         !self.learnt.is_empty()
     }
 
-    /// Threads whose process was guessed and has become known, since this was asked last.
+    /// Threads whose process was guessed and has become known since the last call.
     pub(super) fn learnt(&mut self) -> impl Iterator<Item = Fact> + use<> {
         let learnt = std::mem::take(&mut self.learnt).into_iter();
         learnt.map(|Writer { pid, tid }| Fact::Belongs { tid, pid })
     }
 
-    /// From now on it is remembered whose process changes.
+    /// Starts collecting threads whose process changes.
     pub(super) fn remember_changes(&mut self) {
         self.changed = Some(Vec::new());
     }
 
-    /// Whose process has changed since this was asked last.
+    /// Threads whose process has changed since the last call.
     pub(super) fn changes(&mut self) -> impl Iterator<Item = u32> {
         self.changed.as_mut().into_iter().flat_map(|changed| changed.drain(..))
     }
 
-    /// Gives a name to a thread; it costs a comparison where it has that name already.
+    /// Sets the name of a thread; costs a comparison if it has that name already.
     pub(super) fn named(&mut self, tid: u32, name: &str) {
         let name = if tid == 0 { name_of_idle(name) } else { name };
         if name.is_empty() {
@@ -212,7 +213,7 @@ impl Threads {
         }
     }
 
-    /// A switch tells the priority of a thread.
+    /// A switch reports the priority of a thread.
     pub(super) fn prioritised(&mut self, tid: u32, priority: i64) {
         if tid != 0
             && let Some(thread) = self.thread(tid)
@@ -221,7 +222,7 @@ impl Threads {
         }
     }
 
-    /// A thread is of a program that is recorded: all its events are there.
+    /// Marks a thread as belonging to a recorded program: the trace has all its events.
     pub(super) fn is_recorded(&mut self, tid: u32) {
         if tid != 0
             && let Some(thread) = self.thread(tid)
@@ -230,12 +231,12 @@ impl Threads {
         }
     }
 
-    /// Whether every switch to and from a thread is there, though others are left out.
+    /// Whether the trace has every switch of a thread, though others are left out.
     pub(super) fn has_all_switches(&self, tid: u32) -> bool {
         self.get(tid).is_some_and(|thread| thread.is_recorded)
     }
 
-    /// The processor goes to a thread; `None`: to one of which it is not known how long it stays.
+    /// The CPU switches to a thread; `None`: to one whose stay is of unknown length.
     pub(super) fn switched(&mut self, cpu: u32, to: Option<u32>) {
         let cpu = cpu as usize;
         if cpu >= MAX_CPUS {
@@ -247,34 +248,34 @@ impl Threads {
         self.running[cpu] = to;
     }
 
-    /// What a thread goes into when it leaves its processor.
+    /// Sets the state that a thread will enter when it leaves its CPU.
     pub(super) fn leaves(&mut self, tid: u32, into: Leaving) {
         if self.leaving.len() < MAX_THREADS || self.leaving.contains_key(&tid) {
             self.leaving.insert(tid, into);
         }
     }
 
-    /// What a thread that leaves its processor now goes into, as far as it was told.
+    /// State of a thread that leaves its CPU now, as far as it was reported.
     pub(super) fn left(&mut self, tid: u32) -> Leaving {
         self.leaving.remove(&tid).unwrap_or(Leaving::Unknown)
     }
 
-    /// A thread begins a call of the system: the kind of span that it is, and its key.
+    /// A thread begins a system call: kind and key of its span.
     pub(super) fn calls(&mut self, tid: u32, call: (u32, Option<u64>)) {
         if self.calls.len() < MAX_THREADS || self.calls.contains_key(&tid) {
             self.calls.insert(tid, call);
         }
     }
 
-    /// The call that a thread is in ends: one with this number, if it is told. A new thread returns from a
-    /// call that its maker has begun.
+    /// Ends the current call of a thread; if a number is given, only if it is that call. A new thread
+    /// returns from a call that its creator began.
     pub(super) fn returns(&mut self, tid: u32, number: Option<u64>) -> Option<(u32, Option<u64>)> {
         let (_, key) = self.calls.get(&tid)?;
         let is_it = number.is_none() || key.is_none() || number == *key;
         if is_it { self.calls.remove(&tid) } else { None }
     }
 
-    /// A span begins or ends of which one is open for each key; whether that is news.
+    /// Begins or ends a span of which one is open for each key; returns whether that changes anything.
     pub(super) fn pends(&mut self, span: (u32, u64), begins: bool) -> bool {
         match begins {
             true => self.pending.len() < MAX_CPUS && self.pending.insert(span),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who wakes whom: which events are one wake-up, and whether a thread or an interrupt did it.
+//! Finds wakers: which events form one wakeup, and whether a thread or an interrupt caused it.
 //!
 //! ```text
-//! sched_waking   on the waker's processor      counts: the wake-up begins, and here is the waker
-//! sched_wakeup   perhaps on another one        its other end; counts where no sched_waking came
+//! sched_waking   on the waker's CPU            counts: the wakeup begins, and this is the waker
+//! sched_wakeup   perhaps on another CPU        its other end; counts if no sched_waking came
 //! ```
 //!
-//! A thread did it only where that is known: by the flags that ftrace and perf put into each event,
-//! or because all that could have interrupted the thread is recorded and nothing did.
+//! A thread counts as the waker only if that is known: from the flags that ftrace and perf put into each
+//! event, or because everything that could have interrupted the thread is recorded and nothing did.
 
 use std::collections::HashMap;
 
@@ -18,9 +18,9 @@ use lateralis_units::Nanos;
 use super::conventions::{InterruptKind, WakeStage};
 use super::{At, Leaving};
 
-/// Threads whose wake-up has not ended that are remembered; a hostile trace may name any number.
+/// Threads with an open wakeup that are remembered; a hostile trace may name any number.
 const MAX_PENDING: usize = 1 << 20;
-/// Processors likewise.
+/// CPUs that are remembered.
 const MAX_CPUS: usize = 1 << 19;
 
 /// Flags of events [include/linux/trace_events.h, `enum trace_flag_type`].
@@ -28,20 +28,20 @@ const HARDIRQ: u64 = 0x08;
 const SOFTIRQ: u64 = 0x10;
 const NMI: u64 = 0x40;
 
-/// Who makes a thread ready to run.
+/// Cause of a wakeup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Waker {
     /// This thread.
     Thread(u32),
-    /// An interrupt, or an idle processor: no thread.
+    /// An interrupt, or an idle CPU: no thread.
     Interrupt,
-    /// The trace does not say whether it was a thread. The one that its processor had, where
-    /// interrupts are recorded, though not all that could have happened in its place.
+    /// The trace does not show whether it was a thread. Holds the thread that the CPU had if interrupts
+    /// are recorded, but not all kinds that could have happened.
     Unknown(Option<u32>),
 }
 
 impl Waker {
-    /// The thread, where it is known to be one.
+    /// The thread, if it is known to be one.
     #[must_use]
     pub fn thread(self) -> Option<u32> {
         match self {
@@ -51,18 +51,18 @@ impl Waker {
     }
 }
 
-/// Which moment of a wake-up an event is.
+/// Stage of a wakeup that an event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeMoment {
-    /// The waker's own: here it begins.
+    /// In the context of the waker: the wakeup begins.
     Begin,
-    /// The same of a new thread, for the first time.
+    /// The start of a new thread.
     BeginOfNew,
-    /// When the thread has come to a run queue, the only moment that the trace has: the wake-up
-    /// began before.
+    /// The thread has come to a run queue; the trace has no other event of the wakeup, which began
+    /// earlier.
     Queued,
-    /// The same of a wake-up that began while the thread ran still, on its way to sleep. It is asleep
-    /// by now, so that this is when it becomes ready.
+    /// Like `Queued`, for a wakeup that began while the thread was still running, about to sleep. It is
+    /// asleep by now, so that it becomes runnable here.
     QueuedAgain,
 }
 
@@ -70,34 +70,34 @@ pub enum WakeMoment {
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     waker: Waker,
-    /// Whether the thread went to sleep since: it was on its way there.
+    /// Whether the thread has gone to sleep since: it was about to.
     has_left: bool,
 }
 
-/// Interrupts of a processor.
+/// Interrupts of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
-    /// How many it is in, by kind.
+    /// Current nesting depth, by kind.
     depths: [u32; KINDS],
-    /// Which kinds it has been in: that they are declared does not mean that they are recorded.
+    /// Kinds that have occurred: a declared kind is not necessarily recorded.
     has_had: [bool; KINDS],
 }
 
 const KINDS: usize = 4;
 
-/// Follows wake-ups and interrupts, in the order of time.
+/// Follows wakeups and interrupts, in time order.
 #[derive(Debug, Default)]
 pub struct WakeUps {
     pending: HashMap<u32, Pending, RandomState>,
-    /// Threads with a `sched_wakeup` of this time whose `sched_waking` has not come, and its stream: that
-    /// may come in a stream after it.
+    /// Threads with a `sched_wakeup` at this time whose `sched_waking` has not come, and its stream: it
+    /// may follow in another stream.
     ended_early: (Nanos, HashMap<u32, StreamIndex, RandomState>),
     has_wakings: bool,
-    /// By processor.
+    /// By CPU.
     cpus: Vec<Cpu>,
 }
 
-/// What an event says of a wake-up.
+/// Fields of a wakeup event.
 #[derive(Debug, Clone, Copy)]
 pub struct WakeEvent {
     pub stage: WakeStage,
@@ -107,7 +107,7 @@ pub struct WakeEvent {
 }
 
 impl WakeMoment {
-    /// Whether the wake-up begins with it.
+    /// Whether the wakeup begins with the event.
     #[must_use]
     pub fn is_begin(self) -> bool {
         matches!(self, Self::Begin | Self::BeginOfNew)
@@ -123,7 +123,7 @@ impl WakeUps {
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, Cpu::default());
         }
-        // Ends alone do not tell what was inside.
+        // Ends alone do not show the nesting.
         let of = &mut self.cpus[cpu];
         let kind = match kind {
             InterruptKind::Any => {
@@ -139,9 +139,9 @@ impl WakeUps {
         *depth = if begins { depth.saturating_add(1) } else { depth.saturating_sub(1) };
     }
 
-    /// A processor changes threads.
+    /// A CPU switches threads.
     pub fn switch(&mut self, cpu: Option<u32>, from: u32, leaving: Leaving, to: u32) {
-        // No interrupt is left open across a switch: the event of its end is missing.
+        // No interrupt stays open across a switch: the event of its end is missing.
         if let Some(of) = cpu.and_then(|cpu| self.cpus.get_mut(cpu as usize)) {
             of.depths = [0; KINDS];
         }
@@ -156,7 +156,7 @@ impl WakeUps {
         self.pending.remove(&to);
     }
 
-    /// The waker, if the event is the one of its wake-up that counts.
+    /// The waker, if this event is the one of its wakeup that counts.
     pub fn wake(&mut self, event: &WakeEvent, at: &At) -> Option<(Waker, WakeMoment)> {
         match event.stage {
             WakeStage::Waking => {
@@ -170,11 +170,12 @@ impl WakeUps {
                 Some((waker, WakeMoment::Begin))
             }
             WakeStage::Wakeup => match self.pending.remove(&event.tid) {
-                // The waker came while the thread went to sleep: now it is ready indeed.
+                // It was woken while going to sleep: now it is in fact runnable.
                 Some(Pending { waker, has_left }) => {
                     has_left.then_some((waker, WakeMoment::QueuedAgain))
                 }
-                // Its `sched_waking` was lost, made before the recording began, or comes in another stream.
+                // Its `sched_waking` was lost, happened before the recording, or follows in another
+                // stream.
                 None => {
                     self.ends_early(event.tid, at);
                     let waker = match self.has_wakings {
@@ -199,7 +200,7 @@ impl WakeUps {
         }
     }
 
-    /// Whether the other end of a wake-up that begins now has come already.
+    /// Whether the other end of a wakeup that begins now has already come.
     fn has_ended_early(&mut self, tid: u32, at: &At) -> bool {
         let (time, threads) = &mut self.ended_early;
         *time == at.time
@@ -208,10 +209,10 @@ impl WakeUps {
     }
 
     fn waker(&self, event: &WakeEvent, at: &At) -> Waker {
-        // perf has no number of a thread that has just ended any more, but this.
+        // perf reports this instead of the id of a thread that has just ended.
         let thread = at.writer.map(|writer| writer.tid).filter(|tid| *tid != u32::MAX);
-        // A processor that is sent an interrupt ends the wake-ups of others. One that is idle needs
-        // no interrupt to be event.
+        // A CPU that receives an interrupt completes wakeups on behalf of other CPUs. An idle CPU can do
+        // so without an interrupt.
         let is_foreign = event.stage == WakeStage::Wakeup
             && (event.target_cpu.is_none() || at.cpu.is_none() || event.target_cpu == at.cpu);
         let idle = if is_foreign { Waker::Unknown(None) } else { Waker::Interrupt };
@@ -223,7 +224,7 @@ impl WakeUps {
             || is_in(InterruptKind::Timer);
         if let Some(flags) = event.flags {
             return match thread {
-                // Only a hard interrupt can be one that was sent.
+                // Only a hard interrupt can have been sent by another CPU.
                 _ if flags & (HARDIRQ | NMI) != 0 && is_foreign && !is_in_known => idle,
                 _ if flags & (HARDIRQ | SOFTIRQ | NMI) != 0 => Waker::Interrupt,
                 Some(0) => idle,

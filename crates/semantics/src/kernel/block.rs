@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Requests to block devices: how long each waited to be given to its device, and how long that took.
+//! Requests to block devices: time in queues and time in the device.
 //!
 //! ```text
 //! block_rq_insert ── queue ──► block_rq_issue ── device ──► block_rq_complete
@@ -7,9 +7,9 @@
 //!                      └─────────────────────────────────────┘
 //! ```
 //!
-//! Events name a request only by device and first sector; a merge moves that sector or makes it vanish in
-//! another. Two at once with the same place (flushes have none) cannot be distinguished: how long each took
-//! is not known then.
+//! Events identify a request only by device and first sector; a merge changes that sector or removes the
+//! request. Two concurrent requests at the same place (flushes have none) cannot be distinguished, and
+//! their times are then unknown.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,21 +21,21 @@ use lateralis_units::Nanos;
 use super::{Activity, fields};
 use crate::facts::At;
 
-/// Requests on their way that are remembered.
+/// Requests in progress that are remembered.
 const OPEN_MAX: usize = 1 << 20;
-/// Those at one place.
+/// Concurrent requests at one place that are remembered.
 const TWINS_MAX: usize = 64;
 /// Bytes of a sector [include/linux/blk_types.h, `SECTOR_SIZE`].
 const SECTOR_BYTES: u64 = 512;
 /// Bits of a minor number [include/linux/kdev_t.h, `MINORBITS`].
 const MINOR_BITS: u32 = 20;
 
-/// A device by its number in the kernel.
+/// A device, by its number in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Device {
-    /// Of which machine.
+    /// Its machine.
     pub host: Host,
-    /// As the kernel has it.
+    /// Its number in the kernel.
     pub number: u32,
 }
 
@@ -46,23 +46,23 @@ impl fmt::Display for Device {
     }
 }
 
-/// What a request is for.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
-    /// Data comes.
+    /// Transfers data from the device.
     Read,
-    /// Data goes.
+    /// Transfers data to the device.
     Write,
-    /// Sectors are given up.
+    /// Discards sectors.
     Discard,
-    /// Data in the device's cache becomes durable.
+    /// Makes data in the device's cache durable.
     Flush,
-    /// Something else, a command for instance.
+    /// Any other, a command for instance.
     Other,
 }
 
 impl Operation {
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl Operation {
 
     /// From the letters of the kernel: `W`, `FWS`, `RA` [kernel/trace/blktrace.c, `blk_fill_rwbs`].
     fn of_letters(letters: &str) -> Self {
-        // A flush before it is an F in front of the operation.
+        // A preceding flush is an F before the operation.
         let operation = match letters.strip_prefix('F') {
             Some(rest) if rest.starts_with(['W', 'R', 'D', 'N', 'F']) => rest,
             _ => letters,
@@ -102,19 +102,19 @@ impl Operation {
     }
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestStatus {
-    /// The device has done it.
+    /// The device has completed it.
     Complete,
-    /// It was on its way when the trace ended.
+    /// It was in progress when the trace ended.
     Unfinished,
-    /// Another began at its place: what became of it is missing.
+    /// Another request began at its place: its outcome is missing.
     Missing,
 }
 
 impl RequestStatus {
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -128,51 +128,51 @@ impl RequestStatus {
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
-    /// In which stream its last event is.
+    /// Stream of its last event.
     pub stream: StreamIndex,
     /// The device.
     pub device: Device,
-    /// What it is for.
+    /// Its operation.
     pub operation: Operation,
-    /// The thread that its first event happened in.
+    /// Thread of its first event.
     pub writer: Option<Writer>,
-    /// Its first sector at the end.
+    /// Its final first sector.
     pub sector: u64,
-    /// How many bytes were done; of one that is not complete, how many were asked for.
+    /// Bytes transferred; for a request that is not complete, bytes requested.
     pub bytes: u64,
-    /// When it came to a queue; `None`: not seen, and perhaps it never did.
+    /// Time at which it was queued; `None`: not seen, perhaps it was never queued.
     pub inserted: Option<Nanos>,
-    /// When it was given to the device last.
+    /// Time at which it was last issued to the device.
     pub issued: Option<Nanos>,
-    /// When the device was done.
+    /// Time at which the device completed it.
     pub completed: Option<Nanos>,
-    /// How long it waited in queues.
+    /// Time in queues, in nanoseconds.
     pub queue_ns: Option<u64>,
-    /// How long the device took.
+    /// Time in the device, in nanoseconds.
     pub service_ns: Option<u64>,
-    /// How often the device gave it back.
+    /// Number of times the device gave it back.
     pub requeues: u32,
-    /// The error that the device returned, as the kernel numbers it.
+    /// Error number returned by the device, in the kernel's numbering.
     pub error: i64,
-    /// What became of it.
+    /// Its outcome.
     pub status: RequestStatus,
 }
 
-/// What an event says of a request.
+/// Step of a request that an event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Insert,
     Issue,
     Requeue,
     Complete,
-    /// Bytes are added in front, and behind.
+    /// Bytes are added before, and after.
     FrontMerge,
     BackMerge,
-    /// It has become a part of the one before it.
+    /// It has become part of the request before it.
     Merged,
 }
 
-/// What events of a class say of requests.
+/// Meaning of the events of a class.
 #[derive(Debug)]
 pub struct BlockRule {
     step: Step,
@@ -184,7 +184,7 @@ pub struct BlockRule {
     error: Option<usize>,
 }
 
-/// The same, read.
+/// Values of such an event.
 #[derive(Debug, Clone, Copy)]
 struct Told {
     step: Step,
@@ -199,7 +199,7 @@ struct Told {
 struct Open {
     request: Request,
     sectors: u64,
-    /// Since when it waits, while it does.
+    /// Start of the current wait, if it waits.
     waits_since: Option<Nanos>,
     is_issued: bool,
     is_ambiguous: bool,
@@ -208,16 +208,16 @@ struct Open {
 /// Device and first sector.
 type Place = (Device, u64);
 
-/// Follows requests, in the order of time.
+/// Follows requests, in time order.
 #[derive(Debug, Default)]
 pub struct Requests {
     open: HashMap<Place, Vec<Open>, RandomState>,
-    /// The first sector of the request that ends before a sector.
+    /// First sector of the request that ends before a sector.
     ends: HashMap<Place, u64, RandomState>,
     count: usize,
 }
 
-/// What events of a class say, if anything.
+/// Rule of a class, if its events concern requests.
 pub(super) fn rule(class: &EventClass, host: Host) -> Option<BlockRule> {
     let step = match class.name.rsplit(':').next()? {
         "block_rq_insert" => Step::Insert,
@@ -301,7 +301,7 @@ impl Requests {
                 self.merge(step, place, sectors, see);
             }
             Step::Insert => {
-                // One that waits there still was lost on its way.
+                // Further events of a request that still waits there were lost.
                 if let Some(lost) = self.take(place, |open| !open.is_issued) {
                     see(&missing(lost));
                 }
@@ -314,7 +314,7 @@ impl Requests {
                 let mut open = self.take(place, |open| !open.is_issued).unwrap_or_else(new);
                 if let Some(since) = open.waits_since.take() {
                     let waited = at.time.since(since).max(0).unsigned_abs();
-                    // Where it came to a queue the first time was not seen, the whole is not known.
+                    // If its first queueing was not seen, the total is unknown.
                     let is_known = open.request.inserted.is_some();
                     let sum = open.request.queue_ns.unwrap_or(0).saturating_add(waited);
                     open.request.queue_ns = is_known.then_some(sum);
@@ -341,7 +341,7 @@ impl Requests {
                     open.request.error = error;
                 }
                 let left = open.sectors.saturating_sub(sectors);
-                // A part of it is done; the rest begins behind.
+                // A part of it is complete; the rest begins after it.
                 if left > 0 && sectors > 0 && open.request.error == 0 {
                     open.sectors = left;
                     self.add((device, sector.saturating_add(sectors)), open, see);
@@ -360,14 +360,14 @@ impl Requests {
     fn add(&mut self, place: Place, mut open: Open, see: &mut dyn FnMut(&Activity)) {
         let twins = self.open.get(&place).map_or(0, Vec::len);
         if self.count >= OPEN_MAX || twins >= TWINS_MAX {
-            // It is not followed any further.
+            // It is no longer followed.
             see(&missing(open));
             return;
         }
         self.count += 1;
         open.request.sector = open.request.sector.min(place.1);
         let of_place = self.open.entry(place).or_default();
-        // Two at one place cannot be distinguished from now on.
+        // Two at one place can no longer be distinguished.
         let is_twice = of_place.iter().any(|other| other.is_issued == open.is_issued);
         of_place.push(open);
         if is_twice {
@@ -393,7 +393,8 @@ impl Requests {
         Some(open)
     }
 
-    /// A request that waits has other sectors from now on. One that is in no queue yet comes with them.
+    /// The sectors of a waiting request have changed. A request that is not queued yet arrives with its
+    /// final sectors.
     fn merge(
         &mut self,
         step: Step,
@@ -473,7 +474,7 @@ mod tests {
         assert_eq!(device.to_string(), "254:0");
     }
 
-    /// What steps `(time, step, sector, sectors)` of one device come to.
+    /// Requests from steps `(time, step, sector, sectors)` of one device.
     fn requests(steps: &[(i64, Step, u64, u64)]) -> Vec<Request> {
         let (mut requests, mut found) = (Requests::default(), Vec::new());
         let mut see = |activity: &Activity| {
@@ -507,7 +508,7 @@ mod tests {
         assert_eq!(times(&whole[1..]), [(None, Some(25), 4096, Complete)]);
         assert_eq!(times(&whole[2..]), [(None, None, 4096, Complete)]);
         assert_eq!(times(&whole[..2]), [(Some(5), None, 4096, Unfinished)]);
-        // Given back: it waits again, and the device begins anew.
+        // Given back: it waits again, and the device starts over.
         let again = [
             (10, Step::Insert, 8, 8),
             (15, Step::Issue, 8, 8),
@@ -521,7 +522,7 @@ mod tests {
         let parts =
             [(1, Step::Issue, 8, 16), (5, Step::Complete, 8, 8), (9, Step::Complete, 16, 8)];
         assert_eq!(times(&parts), [(None, Some(8), 8192, Complete)]);
-        // Sectors come in front, behind, and with another request.
+        // Sectors are added before, after, and by another request.
         let merged = [
             (1, Step::Insert, 8, 8),
             (2, Step::FrontMerge, 0, 8),
@@ -532,7 +533,7 @@ mod tests {
             (9, Step::Complete, 0, 32),
         ];
         assert_eq!(times(&merged), [(Some(5), Some(3), 16384, Complete)]);
-        // Two at one place cannot be distinguished, and one that another replaces is lost.
+        // Two at one place cannot be distinguished, and a replaced request is missing.
         let twice = [
             (1, Step::Issue, 0, 0),
             (2, Step::Issue, 0, 0),
@@ -542,7 +543,7 @@ mod tests {
         assert_eq!(times(&twice), [(None, None, 0, Complete), (None, None, 0, Complete)]);
         let lost = [(1, Step::Insert, 8, 8), (2, Step::Insert, 8, 8)];
         assert_eq!(times(&lost), [(None, None, 4096, Missing), (None, None, 4096, Unfinished)]);
-        // However many there are at a place.
+        // Any number at one place.
         let many: Vec<_> = (0..100_000).map(|time| (time, Step::Issue, 0, 0)).collect();
         assert_eq!(requests(&many).len(), many.len());
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls of the system and what they returned: errors, bytes.
+//! System calls and their results: errors, bytes.
 //!
-//! An exit alone tells the value; its entry tells when the call began and, where exits have neither a name
-//! nor a number (LTTng before 2.6), which one it is. Where two machines are in one trace, or the architecture
-//! is not known, a number stays one.
+//! An exit alone gives the result. Its entry gives the begin of the call and, if exits have neither a
+//! name nor a number (LTTng before 2.6), which call it is. If a trace has two machines, or the
+//! architecture is unknown, calls are shown by number.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use lateralis_units::Nanos;
 use super::{Activity, fields, numbers};
 use crate::facts::At;
 
-/// Threads whose call is remembered; a hostile trace may name any number.
+/// Threads whose current call is remembered; a hostile trace may name any number.
 const OPEN_MAX: usize = 1 << 20;
 const NAMES_MAX: usize = Calls::NAMES_MAX;
-/// The greatest error number that a call returns [include/linux/err.h, `MAX_ERRNO`].
+/// The largest error number that a call returns [include/linux/err.h, `MAX_ERRNO`].
 const ERROR_MAX: i64 = 4095;
 
-/// Who was called.
+/// The callee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layer {
     /// The kernel.
@@ -32,7 +32,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Layer {
     }
 }
 
-/// Where bytes go that a call returns the number of.
+/// Direction of the bytes whose number a call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moves {
     /// To the caller.
@@ -54,7 +54,7 @@ pub enum Moves {
 }
 
 impl Moves {
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Moves {
         }
     }
 
-    /// Of a call that returns a number of bytes.
+    /// For a call that returns a number of bytes.
     fn of(call: &str) -> Option<Self> {
         match call {
             "read" | "pread" | "pread64" | "readv" | "preadv" | "preadv2" | "recv" | "recvfrom"
@@ -82,35 +82,35 @@ impl Moves {
 /// A call by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallName {
-    /// Who is called.
+    /// The callee.
     pub layer: Layer,
-    /// As the kernel calls it; `#N` of number N without a name here, `?` of an exit without either,
-    /// `others` of all names beyond [`Calls::NAMES_MAX`].
+    /// Name in the kernel; `#N` for number N without a known name, `?` for an exit without either,
+    /// `others` for all names beyond [`Calls::NAMES_MAX`].
     pub name: String,
-    /// Where the bytes go, if it returns their number.
+    /// Direction of the bytes, if it returns their number.
     pub moves: Option<Moves>,
 }
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// In which stream its last event is.
+    /// Stream of its last event.
     pub stream: StreamIndex,
     /// Index into [`Calls::names`].
     pub name: u32,
-    /// Who called; `None` where that is unknown.
+    /// The calling thread; `None` if unknown.
     pub writer: Option<Writer>,
-    /// When it began; `None`: not seen.
+    /// Time of its begin; `None`: not seen.
     pub begin: Option<Nanos>,
-    /// When it returned; `None`: not seen.
+    /// Time of its return; `None`: not seen.
     pub end: Option<Nanos>,
-    /// What it returned.
+    /// Its return value.
     pub value: Option<i64>,
-    /// Where its bytes go, if it returns their number.
+    /// Direction of its bytes, if it returns their number.
     pub moves: Option<Moves>,
-    /// Whether its thread made another call without an exit of this one: that is missing.
+    /// Whether its thread made another call without an exit of this one, which is missing.
     pub is_overtaken: bool,
-    /// Whether error numbers are those that [`numbers::error_name`] knows.
+    /// Whether its error numbers are those that [`numbers::error_name`] knows.
     pub has_generic_errors: bool,
 }
 
@@ -122,14 +122,14 @@ impl Call {
         (-ERROR_MAX..=-1).contains(&value).then(|| value.unsigned_abs() as u32)
     }
 
-    /// How many bytes it moved.
+    /// Number of bytes that it transferred.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         let value = self.value.filter(|_| self.moves.is_some())?;
         u64::try_from(value).ok()
     }
 
-    /// Name of the error: `errno N` where it has none.
+    /// Name of the error; `errno N` if it has none.
     #[must_use]
     pub fn error_name(&self) -> Option<String> {
         let number = self.error()?;
@@ -138,24 +138,24 @@ impl Call {
     }
 }
 
-/// Which call an event is of.
+/// Source of the call of an event.
 #[derive(Debug, Clone, Copy)]
 enum Which {
     Name(u32),
-    /// The field has its number.
+    /// Field with its number.
     Number(usize),
-    /// The field's label is its name.
+    /// Field whose label is its name.
     Label(usize),
-    /// That which its thread is in.
+    /// The current call of the thread.
     OfThread,
 }
 
-/// What events of a class say of calls.
+/// Meaning of the events of a class.
 #[derive(Debug)]
 pub struct CallRule {
     which: Which,
     begins: bool,
-    /// The field with what it returned, and the one with an error number that counts instead.
+    /// Field with the return value, and field with an error number that takes precedence.
     value: Option<usize>,
     error: Option<usize>,
     layer: Layer,
@@ -171,17 +171,17 @@ struct Open {
     has_generic_errors: bool,
 }
 
-/// Of the machine that the classes of a stream are of.
+/// Properties of the machine of a stream class.
 #[derive(Debug, Default)]
 struct Machine {
     architecture: Option<String>,
     has_old_calls: bool,
     has_generic_errors: bool,
-    /// Whether a class of the preload library says which call begins.
+    /// Whether a class of the preload library names the call that begins.
     is_of_library: bool,
 }
 
-/// Follows the calls of threads, in the order of time.
+/// Follows the calls of threads, in time order.
 #[derive(Debug, Default)]
 pub struct Calls {
     names: Vec<CallName>,
@@ -193,30 +193,31 @@ pub struct Calls {
     others: Vec<u32>,
 }
 
-/// The name of an exit without a name.
+/// Name of an exit without a name.
 const UNNAMED: &str = "?";
-/// The name of all that have no row of their own.
+/// Name shared by all calls without a row of their own.
 const OTHERS: &str = "others";
-/// Calls that are entered and never left.
+/// Calls that have an entry, but no exit.
 const WITHOUT_EXIT: [&str; 4] = ["rt_sigreturn", "sigreturn", "exit", "exit_group"];
 
 impl Calls {
-    /// Calls that have a row: there are five hundred, but a trace may make up names and numbers.
+    /// Largest number of calls with a row of their own: there are five hundred, but a trace may make up
+    /// names and numbers.
     pub const NAMES_MAX: usize = 1 << 12;
 
-    /// Rows of calls whose names have no row of their own, at most one of each layer.
+    /// Rows shared by calls without a row of their own, at most one for each layer.
     #[must_use]
     pub fn others(&self) -> &[u32] {
         &self.others
     }
 
-    /// Calls by the numbers of [`Call::name`].
+    /// Calls by the numbers in [`Call::name`].
     #[must_use]
     pub fn names(&self) -> &[CallName] {
         &self.names
     }
 
-    /// The classes of another stream come, of a machine with this architecture.
+    /// Starts another stream class, of a machine with this architecture.
     pub(super) fn begin_stream_class(&mut self, stream: &StreamClass, architecture: Option<&str>) {
         let has = |name: &str| stream.event_classes.iter().any(|class| class.name == name);
         self.machines.push(Machine {
@@ -227,7 +228,7 @@ impl Calls {
         });
     }
 
-    /// What events of a class say, if anything.
+    /// Rule of a class, if its events concern calls.
     pub(super) fn rule(&mut self, class: &EventClass) -> Option<CallRule> {
         let machine = self.machines.len().checked_sub(1)?;
         let Machine { has_old_calls, is_of_library, .. } = self.machines[machine];
@@ -273,7 +274,7 @@ impl Calls {
         Some(of_kernel(Which::Name(self.name(Layer::Kernel, call)), begins))
     }
 
-    /// What the preload library says of files and sockets.
+    /// Rule for events of the preload library about files and sockets.
     fn library_rule(&mut self, class: &EventClass, last: &str, machine: u32) -> Option<CallRule> {
         let rule = |which, begins, value, error| {
             let layer = Layer::Library;
@@ -299,7 +300,7 @@ impl Calls {
         if let Some(number) = self.by_name.get(&(layer, name.to_owned())) {
             return *number;
         }
-        // An exit without a name is not one of the others.
+        // An exit without a name does not count among the others.
         let is_full = self.names.len() >= NAMES_MAX && name != UNNAMED;
         let name = if is_full { OTHERS } else { name };
         if is_full && let Some(number) = self.by_name.get(&(layer, name.to_owned())) {
@@ -314,7 +315,7 @@ impl Calls {
         number
     }
 
-    /// Of a number that an event has.
+    /// Row of a call by number.
     fn numbered(&mut self, machine: u32, number: u64) -> u32 {
         if let Some(name) = self.by_number.get(&(machine, number)) {
             return *name;
@@ -332,14 +333,14 @@ impl Calls {
         name
     }
 
-    /// The name of the call that an event is of, as far as the event has it; `Err`: it is of none.
+    /// Row of the call of an event, if the event names it; `Err`: the event belongs to no call.
     fn which(&mut self, rule: &CallRule, event: &Event<'_>) -> Result<Option<u32>, ()> {
         match rule.which {
             Which::Name(name) => Ok(Some(name)),
             Which::OfThread => Ok(None),
             Which::Number(place) => {
                 let number = fields::number(event, Some(place)).ok_or(())?;
-                // A handler of signals has returned, or a tracer has forbidden the call.
+                // A signal handler has returned, or a tracer has blocked the call.
                 match number.cast_signed() {
                     ..0 => Ok(None),
                     _ => Ok(Some(self.numbered(rule.machine, number))),
@@ -393,8 +394,8 @@ impl Calls {
         let name = match (name, begun) {
             (Some(name), _) => name,
             (None, Some(open)) => open.name,
-            // Of a numbered one it is how a handler of signals returns: what is in the register
-            // then is what the interrupted call had returned before.
+            // A numbered exit without an entry is the return of a signal handler: the register then holds
+            // the result of the interrupted call.
             (None, None) if matches!(rule.which, Which::Number(_)) => return,
             (None, None) => self.name(rule.layer, UNNAMED),
         };
@@ -438,7 +439,7 @@ impl Calls {
     }
 }
 
-/// The field in which the preload library says which of its functions was called.
+/// Field in which the preload library names the called function.
 fn labels(class: &EventClass) -> Option<usize> {
     let place = fields::place(class, &["call"]).filter(|_| class.name.starts_with("io:"))?;
     let member = class.payload.as_ref()?.members().get(place)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Page faults: in a program, in the kernel, or as perf samples them.
+//! Page faults: in user space, in the kernel, or as perf samples.
 
 use lateralis_model::{Event, EventClass, StreamIndex, Writer};
 use lateralis_units::Nanos;
@@ -7,19 +7,19 @@ use lateralis_units::Nanos;
 use super::fields;
 use crate::facts::At;
 
-/// Where a fault was, or what counted it.
+/// Source of a fault event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultKind {
     /// In the program.
     User,
     /// In the kernel, on behalf of the thread.
     Kernel,
-    /// A sample of perf's event `page-faults`: it stands for one or more.
+    /// A sample of perf's event `page-faults`, which represents one or more faults.
     Sample,
 }
 
 impl FaultKind {
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,23 +33,23 @@ impl FaultKind {
 /// One fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// In which stream.
+    /// Stream.
     pub stream: StreamIndex,
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// On which processor.
+    /// CPU.
     pub cpu: Option<u32>,
-    /// In which thread.
+    /// Thread.
     pub writer: Option<Writer>,
-    /// Where.
+    /// Source.
     pub kind: FaultKind,
-    /// The address that was not there.
+    /// The faulting address.
     pub address: Option<u64>,
-    /// The instruction that wanted it.
+    /// The faulting instruction.
     pub ip: Option<u64>,
 }
 
-/// What events of a class say of faults.
+/// Meaning of the events of a class.
 #[derive(Debug)]
 pub struct FaultRule {
     kind: FaultKind,
@@ -57,11 +57,11 @@ pub struct FaultRule {
     ip: Option<usize>,
 }
 
-/// What events of a class say, if anything.
+/// Rule of a class, if its events are faults.
 pub(super) fn rule(class: &EventClass) -> Option<FaultRule> {
     let last = class.name.rsplit(':').next()?;
     let name = last.strip_prefix("x86_exceptions_").unwrap_or(last);
-    // perf writes what it counts behind the name: `page-faults:u`.
+    // perf appends modifiers to the name: `page-faults:u`.
     let of_perf = class.name.split(':').next()?;
     let kind = match name {
         "page_fault_user" => FaultKind::User,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What processors do when they have nothing to do: idle states.
+//! Idle states of CPUs.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use lateralis_units::Nanos;
 use super::{Activity, fields};
 use crate::facts::At;
 
-/// Processors that are followed.
+/// CPUs that are followed.
 const CPUS_MAX: usize = 1 << 16;
-/// The processor leaves its idle state [include/trace/events/power.h, `PWR_EVENT_EXIT`].
+/// The CPU leaves its idle state [include/trace/events/power.h, `PWR_EVENT_EXIT`].
 const EXIT: u32 = u32::MAX;
 
 /// A stay in an idle state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleStay {
-    /// In which stream its last event is.
+    /// Stream of its last event.
     pub stream: StreamIndex,
-    /// The processor.
+    /// The CPU.
     pub cpu: u32,
-    /// Which state: the deeper, the greater; `None`: it was entered before anybody looked.
+    /// The state, greater if deeper; `None`: it was entered before the trace began.
     pub state: Option<u32>,
-    /// When it was entered.
+    /// Time at which it was entered.
     pub begin: Option<Nanos>,
-    /// When it was left; `None`: it had not when the trace ended, or that is missing.
+    /// Time at which it was left; `None`: not left before the end of the trace, or missing.
     pub end: Option<Nanos>,
-    /// Up to when it is known to have lasted, of one that was not left.
+    /// For a stay that was not left: time until which it is known to have lasted.
     pub seen_until: Option<Nanos>,
 }
 
-/// What events of a class say of idle states.
+/// Meaning of the events of a class.
 #[derive(Debug)]
 pub struct IdleRule {
     host: Host,
@@ -39,13 +39,13 @@ pub struct IdleRule {
     cpu: usize,
 }
 
-/// Follows processors, in the order of time.
+/// Follows CPUs, in time order.
 #[derive(Debug, Default)]
 pub struct IdleStates {
     open: BTreeMap<u32, (u32, Nanos, StreamIndex)>,
 }
 
-/// What events of a class say, if anything.
+/// Rule of a class, if its events are idle states.
 pub(super) fn rule(class: &EventClass, host: Host) -> Option<IdleRule> {
     let last = class.name.rsplit(':').next()?;
     ["cpu_idle", "power_cpu_idle"].contains(&last).then_some(())?;
@@ -66,7 +66,7 @@ impl IdleStates {
         let (cpu, stream) = (rule.host.cpu(cpu), at.stream);
         let before = self.open.remove(&cpu);
         if state != EXIT {
-            // Where the end of one is missing, it did not last longer than until the next.
+            // If the exit is missing, the stay ended before the next one.
             if let Some((state, begin, stream)) = before {
                 see(&Activity::Idle(stay((cpu, state), begin, stream, None)));
             }

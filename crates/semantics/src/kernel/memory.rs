@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory of the kernel: what each thread allocated and freed.
+//! Kernel memory allocated and freed by each thread.
 //!
-//! A free has an address and no size: that is known where the allocation was seen.
+//! A free has an address and no size: the size is known if the allocation was seen.
 
 use std::collections::HashMap;
 
@@ -12,20 +12,20 @@ use lateralis_units::Nanos;
 use super::fields;
 use crate::facts::At;
 
-/// Blocks that are remembered; what is freed of others counts as of an unknown size.
+/// Blocks that are remembered; freeing another block counts as unknown size.
 const LIVE_MAX: usize = 1 << 20;
 
-/// From which allocator.
+/// Source of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Allocator {
-    /// `kmalloc` and caches of objects; sizes are bytes.
+    /// `kmalloc` and object caches; sizes are bytes.
     Slab,
     /// Whole pages; sizes are pages.
     Pages,
 }
 
 impl Allocator {
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,38 +35,38 @@ impl Allocator {
     }
 }
 
-/// One allocation, or one that is given back.
+/// An allocation or a free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation {
-    /// In which stream.
+    /// Stream.
     pub stream: StreamIndex,
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// On which processor.
+    /// CPU.
     pub cpu: Option<u32>,
-    /// In which thread.
+    /// Thread.
     pub writer: Option<Writer>,
-    /// From which allocator.
+    /// Allocator.
     pub allocator: Allocator,
-    /// Whether it is given back.
+    /// Whether it is a free.
     pub is_free: bool,
-    /// The address, or the number of the first page.
+    /// Address, or number of the first page.
     pub address: u64,
-    /// How much, in bytes or pages; `None`: the allocation was not seen, or has none.
+    /// Size in bytes or pages; `None`: the allocation was not seen or has no size.
     pub size: Option<u64>,
-    /// Of one that is given back, who allocated it; `None`: not known.
+    /// For a free, the thread that allocated the block; `None` if unknown.
     pub owner: Option<Writer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
     Bytes(usize),
-    /// The logarithm of the number of pages.
+    /// Binary logarithm of the number of pages.
     Order(usize),
     Unknown,
 }
 
-/// What events of a class say of memory.
+/// Meaning of the events of a class.
 #[derive(Debug)]
 pub struct MemoryRule {
     allocator: Allocator,
@@ -76,23 +76,23 @@ pub struct MemoryRule {
     size: Size,
 }
 
-/// Where a block is: on which machine, whose, at which address.
+/// Machine, allocator and address of a block.
 type Place = (Host, Allocator, u64);
-/// How large it is, and which thread has it made.
+/// Size of a block, and the thread that allocated it.
 type Made = (Option<u64>, Option<Writer>);
 
-/// Follows blocks, in the order of time.
+/// Follows blocks, in time order.
 #[derive(Debug, Default)]
 pub struct Blocks {
     live: HashMap<Place, Made, RandomState>,
 }
 
-/// What events of a class say, if anything.
+/// Rule of a class, if its events concern memory.
 pub(super) fn rule(class: &EventClass, host: Host) -> Option<MemoryRule> {
     let last = class.name.rsplit(':').next()?;
     let name = match last {
         "kmem_cache_alloc" | "kmem_cache_alloc_node" | "kmem_cache_free" => last,
-        // LTTng writes the subsystem before the name.
+        // LTTng prefixes the name with the subsystem.
         _ => last.strip_prefix("kmem_").unwrap_or(last),
     };
     let (allocator, is_free) = match name {
@@ -122,7 +122,7 @@ impl Blocks {
         at: &At,
     ) -> Option<Allocation> {
         let address = fields::number(event, Some(rule.address))?;
-        // What was refused, and the free of nothing. Page frame -1 is none.
+        // A failed allocation, or a free of null. Page frame -1 means none.
         if address == u64::MAX || (address == 0 && rule.allocator == Allocator::Slab) {
             return None;
         }

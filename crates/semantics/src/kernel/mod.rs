@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a kernel did for threads and with devices: calls that returned, requests to disks, page faults …
+//! Kernel activity for threads and devices: returned calls, disk requests, page faults …
 //!
 //! ```text
 //! names of classes ─► rule of each, or none ── event, with its thread ─► Activity
 //! ```
 //!
-//! Beside [`Facts`](crate::facts::Facts), which have what all analyses share: an activity has numbers of its
-//! own kind, and whoever wants one kind asks for that. Of every class it is decided once whether its events
-//! mean anything here. Memory: by what is open at once, bounded.
+//! Complements [`Facts`](crate::facts::Facts), which have what all analyses share: each kind of activity
+//! has numbers of its own, and consumers enable the kinds that they need. Whether the events of a class
+//! mean anything here is decided once per class. Memory: proportional to open items, bounded.
 
 pub mod block;
 pub mod calls;
@@ -31,10 +31,10 @@ use idle::{IdleRule, IdleStates, IdleStay};
 use memory::{Allocation, Blocks, MemoryRule};
 use network::{DevicePacket, NetworkDevices, PacketRule};
 
-/// Which kinds of activity are wanted.
+/// Kinds of activity to be reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Topics {
-    /// Calls of the system, or of a library that are recorded like them, and what they returned.
+    /// System calls, and library calls that are recorded like them, with their results.
     pub calls: bool,
     /// Requests to block devices.
     pub block: bool,
@@ -42,32 +42,32 @@ pub struct Topics {
     pub faults: bool,
     /// Packets at network devices.
     pub network: bool,
-    /// Idle states of processors.
+    /// Idle states of CPUs.
     pub idle: bool,
-    /// Memory that the kernel allocates.
+    /// Kernel memory.
     pub memory: bool,
 }
 
-/// One thing that was done.
+/// One activity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Activity {
-    /// A call returned, or is known not to have.
+    /// A call returned, or is known not to have returned.
     Call(Call),
-    /// A request to a block device is done, or is known not to be.
+    /// A request to a block device completed, or is known not to have completed.
     Request(Request),
-    /// Sectors were added to a request that was there.
+    /// Sectors were added to an existing request.
     Merge(Device),
     /// A page fault.
     Fault(Fault),
     /// A packet at a network device.
     Packet(DevicePacket),
-    /// A processor was in an idle state.
+    /// A CPU was in an idle state.
     Idle(IdleStay),
-    /// Memory is allocated or freed.
+    /// Memory was allocated or freed.
     Memory(Allocation),
 }
 
-/// What events of a class mean.
+/// Meaning of the events of a class.
 #[derive(Debug)]
 enum Rule {
     Call(CallRule),
@@ -92,7 +92,7 @@ impl Rule {
     }
 }
 
-/// Turns events into activities.
+/// Interprets events as activities.
 #[derive(Debug, Default)]
 pub struct KernelEvents {
     rules: Vec<Vec<Option<Rule>>>,
@@ -106,7 +106,7 @@ pub struct KernelEvents {
 }
 
 impl KernelEvents {
-    /// Of a trace, of these kinds.
+    /// Reports these kinds of activity of a trace.
     #[must_use]
     pub fn new(trace: &Trace, topics: Topics, successions: Successions) -> Self {
         let mut events = Self { successions, ..Self::default() };
@@ -129,13 +129,13 @@ impl KernelEvents {
         events
     }
 
-    /// Whether any class means anything here.
+    /// Whether any class has a meaning here.
     #[must_use]
     pub fn has_any(&self) -> bool {
         self.rules.iter().flatten().any(Option::is_some)
     }
 
-    /// Whether events of this class do.
+    /// Whether events of this class have a meaning here.
     #[must_use]
     #[inline]
     pub fn wants(&self, stream_class: u32, class: u32) -> bool {
@@ -143,26 +143,26 @@ impl KernelEvents {
         of_stream.and_then(|of| of.get(class as usize)).is_some_and(Option::is_some)
     }
 
-    /// Whether the recorder left out some of the events of a class that means something here.
+    /// Whether the recorder dropped some events of a class that has a meaning here.
     #[must_use]
     pub fn is_filtered(&self) -> bool {
         self.is_filtered
     }
 
-    /// The calls there are.
+    /// The known calls.
     #[must_use]
     pub fn calls(&self) -> &Calls {
         &self.calls
     }
 
-    /// The network devices there are.
+    /// The known network devices.
     #[must_use]
     pub fn network_devices(&self) -> &NetworkDevices {
         &self.devices
     }
 
-    /// Shows what an event says. Events in the order of time, each with when and where it happened; without
-    /// the thread, where that is in doubt.
+    /// Reports the activity of an event. Events must come in time order; `at` is the time and place of
+    /// the event, without the thread if that is in doubt.
     pub fn event(&mut self, event: &Event<'_>, at: &At, see: &mut dyn FnMut(&Activity)) {
         if let Some(ended) = self.successions.comes(at.time) {
             self.finish(Some(ended), see);
@@ -186,7 +186,7 @@ impl KernelEvents {
         }
     }
 
-    /// The trace has ended.
+    /// Ends the trace.
     pub fn finish(&mut self, ended: Option<Nanos>, see: &mut dyn FnMut(&Activity)) {
         self.calls.finish(see);
         self.requests.finish(see);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets as the kernel hands them to network devices and takes them from there.
+//! Packets passed between the kernel and its network devices.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use lateralis_units::Nanos;
 use super::fields;
 use crate::facts::At;
 
-/// What happened to a packet.
+/// Step of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PacketStep {
-    /// It is given to the queue of a device.
+    /// Put into the queue of a device.
     Queued,
-    /// The driver has taken it.
+    /// Accepted by the driver.
     Sent,
-    /// The driver has not taken it; it is tried again, or lost.
+    /// Not accepted by the driver; it is retried or lost.
     Refused,
-    /// It came, and waits for a processor to handle it.
+    /// Received, and waiting for a CPU to process it.
     Backlogged,
-    /// It came, and is handled.
+    /// Received, and being processed.
     Received,
 }
 
 impl PacketStep {
-    /// The word used in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,26 +39,26 @@ impl PacketStep {
     }
 }
 
-/// One packet at one step.
+/// One step of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DevicePacket {
-    /// In which stream.
+    /// Stream.
     pub stream: StreamIndex,
-    /// When.
+    /// Time.
     pub time: Nanos,
-    /// On which processor.
+    /// CPU.
     pub cpu: Option<u32>,
-    /// In which thread; of one that came, whichever was interrupted.
+    /// Thread; for a received packet, the interrupted one.
     pub writer: Option<Writer>,
     /// Index into [`NetworkDevices::names`].
     pub device: u32,
-    /// What happened.
+    /// The step.
     pub step: PacketStep,
-    /// Its length as the kernel has it: without the header of the link where it came.
+    /// Its length in the kernel: without the link-layer header for received packets.
     pub bytes: u64,
 }
 
-/// What events of a class say of packets.
+/// Meaning of the events of a class.
 #[derive(Debug)]
 pub struct PacketRule {
     step: PacketStep,
@@ -68,7 +68,7 @@ pub struct PacketRule {
     result: Option<usize>,
 }
 
-/// Names of devices.
+/// Names of network devices.
 #[derive(Debug, Default)]
 pub struct NetworkDevices {
     names: Vec<String>,
@@ -76,9 +76,9 @@ pub struct NetworkDevices {
     left_out: u64,
 }
 
-/// What events of a class say, if anything.
+/// Rule of a class, if its events concern packets.
 pub(super) fn rule(class: &EventClass, host: Host) -> Option<PacketRule> {
-    // LTTng writes `net_if_…` where the kernel has `netif_…`.
+    // LTTng writes `net_if_…` instead of the kernel's `netif_…`.
     let last = class.name.rsplit(':').next()?;
     let step = match last {
         "net_dev_queue" => PacketStep::Queued,
@@ -106,7 +106,7 @@ impl NetworkDevices {
         self.left_out
     }
 
-    /// Devices by the numbers of [`DevicePacket::device`].
+    /// Devices by the numbers in [`DevicePacket::device`].
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names

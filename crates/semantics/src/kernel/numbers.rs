@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names of error numbers and of system calls by number. The numbers are those of Linux's user interface,
-//! which do not change.
+//! Names of error numbers and of system calls by number. The numbers are part of Linux's user-space ABI,
+//! which does not change.
 
 /// Calls of x86-64 [arch/x86/entry/syscalls/syscall_64.tbl]; `@N`: the next has this number.
 static X86_64: &str = "\
@@ -45,7 +45,7 @@ static X86_64: &str = "\
     epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule \
     landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node";
 
-/// Those of architectures without a table of their own [include/uapi/asm-generic/unistd.h].
+/// Calls of architectures without a table of their own [include/uapi/asm-generic/unistd.h].
 static GENERIC: &str = "\
     io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr getxattr \
     lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr \
@@ -101,22 +101,22 @@ static ERRORS: &str = "\
     EPROBE_DEFER EOPENSTALE ENOPARAM @521 EBADHANDLE ENOTSYNC EBADCOOKIE ENOTSUPP ETOOSMALL \
     ESERVERFAULT EBADTYPE EJUKEBOX EIOCBQUEUED ERECALLCONFLICT";
 
-/// Architectures whose error numbers are others, of which this has no table.
+/// Architectures with different error numbers, for which there is no table here.
 const OTHER_ERRORS: [&str; 7] =
     ["alpha", "mips", "mips64", "parisc", "parisc64", "sparc", "sparc64"];
 
-/// Name of an error; `None`: this knows none.
+/// Name of an error; `None` if unknown.
 #[must_use]
 pub fn error_name(number: u32) -> Option<&'static str> {
     entry(ERRORS, number)
 }
 
-/// Whether errors of a machine have the numbers that [`error_name`] knows.
+/// Whether error numbers of the architecture are those that [`error_name`] knows.
 pub fn has_generic_errors(architecture: Option<&str>) -> bool {
     architecture.is_none_or(|of| !OTHER_ERRORS.contains(&of))
 }
 
-/// Name of a call of the system on a machine; `None`: the machine or the number is not known.
+/// Name of a system call of an architecture; `None` if the architecture or the number is unknown.
 pub fn call_name(architecture: Option<&str>, number: u32) -> Option<&'static str> {
     match architecture? {
         "x86_64" => entry(X86_64, number),
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_kernel() {
-        // Of include/uapi/asm-generic/errno.h, syscall_64.tbl, include/uapi/asm-generic/unistd.h.
+        // From include/uapi/asm-generic/errno.h, syscall_64.tbl, include/uapi/asm-generic/unistd.h.
         let errors =
             [(1, "EPERM"), (2, "ENOENT"), (11, "EAGAIN"), (110, "ETIMEDOUT"), (512, "ERESTARTSYS")];
         for (number, name) in errors {

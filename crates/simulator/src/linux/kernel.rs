@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The kernel of the machine: what the distribution's package of a kernel for clouds holds. It is unpacked
-//! into the user's cache, never installed.
+//! The kernel of the machine: from the distribution's package of a cloud kernel. It is unpacked into the
+//! user's cache, never installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use lateralis_files::{NewFolder, create_folder, is_own_folder};
 
 use super::Error;
 
-/// The package whose only purpose is to need the newest one: names of the others change with each release.
+/// Metapackage that depends on the newest kernel: names of the others change with each release.
 const NEWEST: &str = "linux-image-cloud-amd64";
-/// How names of packages of kernels begin.
+/// Prefix of the names of kernel packages.
 const PREFIX: &str = "linux-image-";
 const WHAT: &str = "cannot get a kernel for the simulated machine";
 
 /// A kernel that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// The package it is of.
+    /// Name of its package.
     pub name: String,
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
 }
 
 impl Kernel {
-    /// The one of the distribution; fetched if it was not yet. `fetches` is told before that.
+    /// The distribution's kernel; downloaded if necessary, in which case `fetches` is called before.
     ///
     /// # Errors
-    /// The system has no such package, or it cannot be fetched.
+    /// If the system has no such package, or it cannot be downloaded.
     pub fn of_distribution(fetches: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         let cache = cache()?;
         let newest = newest();
@@ -40,11 +40,11 @@ impl Kernel {
             fetches(&name);
             fetch(&cache, &name)
         });
-        // Without a network an older one does as well.
+        // Without a network, an older one is used.
         fetched.or_else(|error| any(&cache).ok_or(error))
     }
 
-    /// The one of the distribution, where it is here already.
+    /// The distribution's kernel, if it has been downloaded.
     #[must_use]
     pub fn kept() -> Option<Self> {
         let cache = place().ok().filter(|folder| is_own_folder(folder))?;
@@ -59,7 +59,7 @@ fn no_package() -> Error {
 
 const ADVICE: &str = "set XDG_CACHE_HOME to a folder that is yours alone";
 
-/// Where the user's kernels are; the folder may not exist yet.
+/// Path for the user's kernels; the folder may not exist yet.
 fn place() -> Result<PathBuf, Error> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -78,7 +78,7 @@ fn cache() -> Result<PathBuf, Error> {
     Ok(folder)
 }
 
-/// The name of the package that is the newest.
+/// Name of the newest package.
 fn newest() -> Option<String> {
     let output = Command::new("apt-cache").args(["depends", NEWEST]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -90,7 +90,7 @@ fn dependency(text: &str) -> Option<&str> {
     names.into_iter().find(|name| is_name(name))
 }
 
-/// Whether it can be a package of a kernel, and the name of a file.
+/// Whether it is a plausible name of a kernel package and of a file.
 fn is_name(name: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-+.".contains(letter);
     name.starts_with(PREFIX) && name.chars().all(is_plain)
@@ -101,7 +101,7 @@ fn kept(cache: &Path, name: &str) -> Option<Kernel> {
     path.is_file().then(|| Kernel { name: name.to_owned(), path })
 }
 
-/// The one that came last.
+/// The most recent one.
 fn any(cache: &Path) -> Option<Kernel> {
     let entries = fs::read_dir(cache).ok()?.flatten();
     let names = entries.filter_map(|entry| {
@@ -130,7 +130,7 @@ fn fetch(cache: &Path, name: &str) -> Result<Kernel, Error> {
     fs::rename(image, inside.join("vmlinuz")).map_err(io)?;
     fs::remove_dir_all(&unpacked).map_err(io)?;
     fs::remove_file(&package).map_err(io)?;
-    // Another run may have been faster.
+    // Another process may have been faster.
     let published = folder.publish();
     kept(cache, name).ok_or_else(|| match published {
         Ok(()) => missing("it is not there"),

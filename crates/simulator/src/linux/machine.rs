@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One run of a simulated machine, from the files in it to the recording of what it executed.
+//! One run of a simulated machine, from its files to the recording of its execution.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,55 +24,55 @@ use crate::frame::Frames;
 use crate::packets::Packets;
 use crate::recording::{Counts, Options, Output, Recording, Status};
 
-/// Loaded by QEMU.
+/// Plugin loaded by QEMU.
 const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
-/// The first process of the machine.
+/// First process of the machine.
 const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 
-/// Memory of the machine beside its files, MiB.
+/// Memory of the machine besides its files, in MiB.
 const MEMORY_MIB: usize = 512;
-/// What the kernel is told. Its addresses are those of its list of symbols; what mitigates faults of real
-/// processors is no part of the programs that are looked at. All processors have one clock, also where each
-/// sees that the others had their turn in between.
+/// Command line of the kernel: fixed addresses, as in its list of symbols; no mitigations of hardware
+/// vulnerabilities, which are not part of the examined programs. All CPUs use one clock, although the
+/// simulator runs them in turn.
 const COMMAND_LINE: &str =
     "console=ttyS0 quiet nokaslr mitigations=off tsc=reliable panic=-1 rdinit=/.lateralis/init";
-/// Processors of a machine.
+/// Largest number of CPUs.
 const CPUS_MAX: u16 = 16;
 /// Bytes that are read from QEMU at once.
 const READ_BYTES: usize = 64 << 10;
-/// The last lines of QEMU's messages that are shown.
+/// Number of last lines of QEMU's messages that are shown.
 const LINES: usize = 3;
 const WHAT: &str = "cannot simulate a machine";
 
-/// What is to run, and what is kept of it.
+/// A program to run, and options of the recording.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// Files and folders that it needs beside what it loads.
+    /// Files and folders that it needs besides those that it loads.
     pub files: Vec<PathBuf>,
-    /// Processors of the machine.
+    /// Number of CPUs.
     pub cpus: u16,
-    /// Code of the kernel, too.
+    /// Whether to record kernel code as well.
     pub kernel: bool,
-    /// Which packets are made.
+    /// Options of the packets.
     pub packets: Packets,
-    /// A buffer of packets for each processor instead of one for each thread.
+    /// Whether each CPU has a buffer of packets rather than each thread.
     pub per_cpu: bool,
-    /// More words of the kernel's command line.
+    /// Additional words of the kernel command line.
     pub append: Vec<String>,
-    /// The folder for everything; it must not be there.
+    /// Folder for all output; it must not exist.
     pub output: PathBuf,
-    /// Every instruction as the plugin lists it, for tests.
+    /// Whether to keep every instruction as listed by the plugin, for tests.
     pub truth: bool,
 }
 
-/// What comes out of the machine while it runs.
+/// Output of the machine while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Printed<'a> {
-    /// The program printed this.
+    /// Standard output of the program.
     Stdout(&'a [u8]),
-    /// The same on its other output.
+    /// Standard error of the program.
     Stderr(&'a [u8]),
 }
 
@@ -85,38 +85,38 @@ pub struct Machine {
     archive: Vec<u8>,
 }
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// How the program ended; `None` where the machine ended before it.
+    /// Exit status of the program; `None` if the machine ended before it.
     pub status: Option<Status>,
     /// The signal that ended the recording.
     pub signal: Option<i32>,
-    /// Instructions that were recorded.
+    /// Recorded instructions.
     pub sums: Sums,
-    /// Instructions of the processors, as they counted them.
+    /// Instructions counted by the CPUs.
     pub counts: Vec<Counts>,
-    /// Threads that were recorded, with their instructions.
+    /// Recorded threads, with their instructions.
     pub threads: Vec<(u32, u64)>,
-    /// What did not fit together.
+    /// Inconsistencies.
     pub odd: Odd,
-    /// The recording.
+    /// Path of the recording.
     pub data: PathBuf,
-    /// Code of the kernel by its address.
+    /// Kernel code by address.
     pub kernel_code: Vec<(u64, PathBuf)>,
-    /// Names of functions of the kernel.
+    /// Kernel symbols.
     pub symbols: Option<PathBuf>,
-    /// What went wrong.
+    /// Failures.
     pub problems: Vec<String>,
-    /// Words of the plugin's list, where that was asked for.
+    /// The plugin's list of instructions, if requested.
     pub truth: Vec<u8>,
 }
 
 impl Machine {
-    /// Gets together what a run needs. `fetches` is told when the kernel is fetched.
+    /// Prepares a run. `fetches` is called when the kernel is downloaded.
     ///
     /// # Errors
-    /// Something is missing that the program or the machine needs.
+    /// If the program or the machine needs something that is missing.
     pub fn prepare(job: Job, fetches: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         if INIT.is_empty() {
             let advice = "the simulator runs on machines of x86-64 only";
@@ -132,10 +132,10 @@ impl Machine {
         Ok(Self { job, qemu, kernel, archive })
     }
 
-    /// Runs the program to its end, or until the process is told to end. What came until then is kept.
+    /// Runs the program to its end, or until this process gets a signal. Everything up to then is kept.
     ///
     /// # Errors
-    /// The machine could not be started, nothing was recorded, or something could not be written.
+    /// If the machine could not be started, nothing was recorded, or writing failed.
     pub fn run(
         self,
         print: &mut dyn FnMut(Printed<'_>) -> io::Result<()>,
@@ -245,7 +245,7 @@ impl Machine {
         command
             .args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
             .args(["-machine", "pc", "-accel", "tcg"])
-            // Time is the number of instructions, and does not wait where there are none.
+            // Time is the number of instructions, and advances without waiting when there are none.
             .args(["-icount", "shift=0,sleep=off"])
             .args(["-cpu", "max,la57=off", "-m", &memory.to_string()])
             .args(["-smp", &self.job.cpus.to_string()])
@@ -262,13 +262,13 @@ impl Machine {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(messages)
-            // A signal of the terminal comes to us alone.
+            // Signals of the terminal go to this process only.
             .process_group(0);
         command.spawn().map_err(|cause| Error::io(WHAT, &self.qemu.path, &cause))
     }
 }
 
-/// Commas stand between options of QEMU.
+/// Commas separate options of QEMU.
 fn escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
@@ -279,9 +279,9 @@ fn write(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// The files of the machine.
+/// Archive with the files of the machine.
 fn archive(job: &Job) -> Result<Vec<u8>, Error> {
-    // What is loaded into each program here need not be there.
+    // Libraries preloaded here need not exist there.
     let environment: Vec<_> =
         std::env::vars_os().filter(|(name, _)| name != "LD_PRELOAD").collect();
     let mut root = Root::new(&environment);
@@ -311,7 +311,7 @@ fn archive(job: &Job) -> Result<Vec<u8>, Error> {
     Ok(root.finish())
 }
 
-/// Takes what the plugin sends until the program has ended. @return what went wrong.
+/// Processes the plugin's output until the program has ended. @return failures.
 fn follow(
     qemu: &mut Child,
     recording: &mut Recording,
@@ -332,7 +332,7 @@ fn follow(
             Output::Stdout(bytes) => Printed::Stdout(bytes),
             Output::Stderr(bytes) => Printed::Stderr(bytes),
         };
-        // Whoever does not listen any more loses nothing of the recording.
+        // If output can no longer be printed, the recording continues.
         is_heard = is_heard && print(printed).is_ok();
         Ok(())
     };
@@ -358,7 +358,7 @@ fn last_lines(path: &Path) -> Vec<String> {
     last.iter().map(|line| (*line).to_owned()).collect()
 }
 
-/// Why nothing was recorded.
+/// Error with the reason why nothing was recorded.
 fn nothing(problems: &[String], signal: Option<i32>, console: &Path, messages: &Path) -> Error {
     if signal.is_some() {
         return Error::new("nothing was recorded", "", "it was ended before the program began");
@@ -369,7 +369,7 @@ fn nothing(problems: &[String], signal: Option<i32>, console: &Path, messages: &
     Error::new(WHAT, "the program was not started", cause)
 }
 
-/// Ends QEMU when this process is told to end, and remembers why.
+/// Ends QEMU when this process gets a signal, and remembers the signal.
 struct Stopper {
     pid: Arc<AtomicI32>,
     signal: Arc<AtomicI32>,
@@ -396,7 +396,7 @@ impl Stopper {
                 if !is_over.load(Ordering::Acquire)
                     && let Some(pid) = Pid::from_raw(pid.load(Ordering::Acquire))
                 {
-                    // It writes what it has, and ends.
+                    // It flushes its data, and exits.
                     let _ = kill_process(pid, Signal::TERM);
                 }
             }
@@ -404,7 +404,7 @@ impl Stopper {
         Ok(this)
     }
 
-    /// This is what to end.
+    /// Sets the process to be ended.
     fn watch(&self, qemu: &Child) {
         let pid = Pid::from_child(qemu);
         // Pairs with the loads of the thread.
@@ -414,12 +414,12 @@ impl Stopper {
         }
     }
 
-    /// It ends by itself: its number is not used any more.
+    /// It has exited: its process id is no longer used.
     fn forget(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Which signal came.
+    /// The signal, if one came.
     fn signal(&self) -> Option<i32> {
         Some(self.signal.load(Ordering::Acquire)).filter(|signal| *signal != 0)
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The simulator on a Linux system: QEMU, the distribution's kernel, files.
+//! The simulator on a Linux host: QEMU, the distribution's kernel, files.
 //!
 //! ```text
 //! root     the program, its libraries and other files ─► archive
 //! kernel   the distribution's kernel, kept in the user's cache
-//! qemu     which QEMU there is, and how to get one
+//! qemu     the installed QEMU, or how to install one
 //! machine  one run from start to end
 //! ```
 
@@ -21,12 +21,12 @@ pub use kernel::Kernel;
 pub use machine::{Job, Machine, Printed, Report};
 pub use qemu::Qemu;
 
-/// Why nothing could be simulated.
+/// Reason why nothing could be simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// What could not be done.
+    /// What failed.
     pub what: String,
-    /// The file or program it is about; may be empty.
+    /// The file or program concerned; may be empty.
     pub place: String,
     /// What to do; may be empty.
     pub advice: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which QEMU there is.
+//! Finds QEMU.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::process::Command;
 use super::Error;
 
 const PROGRAM: &str = "qemu-system-x86_64";
-/// The first whose plugins read registers and memory as ours does.
+/// The first version whose plugins can read registers and memory as ours does.
 const VERSION_MIN: u32 = 10;
 
 /// A QEMU that loads our plugin.
@@ -19,10 +19,10 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// The one on the search path.
+    /// The QEMU on the search path.
     ///
     /// # Errors
-    /// There is none, or it is too old; the advice says how to install one.
+    /// If there is none, or it is too old; the advice contains how to install one.
     pub fn find() -> Result<Self, Error> {
         let what = "cannot simulate a machine";
         let output = Command::new(PROGRAM).arg("--version").output();
@@ -41,7 +41,7 @@ impl Qemu {
     }
 }
 
-/// The number before the first point.
+/// The number before the first dot.
 fn version(text: &str) -> Option<u32> {
     let number = text.split_once("version ")?.1;
     number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files of the machine: the program, what it loads, and what was named beside it, each at the path
-//! that it has here, with the symbolic links on the way.
+//! Files of the machine: the program, its libraries, and additional files, each at the same path as on
+//! the host, with the symbolic links on the way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -13,15 +13,15 @@ use super::Error;
 use crate::archive::Archive;
 use crate::elf::{self, Unfit};
 
-/// Symbolic links on one path.
+/// Largest number of symbolic links on one path.
 const LINKS_MAX: usize = 40;
-/// Bytes of all files together: they stand in the machine's memory.
+/// Largest size of all files together: they are in the machine's memory.
 const BYTES_MAX: usize = 1 << 30;
-/// Files of folders.
+/// Largest number of files in folders.
 const FILES_MAX: usize = 100_000;
-/// Scripts whose interpreters are scripts.
+/// Largest nesting of scripts whose interpreters are scripts.
 const SCRIPTS_MAX: usize = 4;
-/// Where libraries are that nothing else says the place of [ld.so(8)].
+/// Default folders of libraries [ld.so(8)].
 const FOLDERS: [&str; 6] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -36,9 +36,9 @@ const WHAT: &str = "cannot simulate";
 /// Collects files.
 pub struct Root {
     archive: Archive,
-    /// Links on the way to files that are there already.
+    /// Links on the way to files that were already added.
     links: BTreeSet<PathBuf>,
-    /// Files by their real paths.
+    /// Added files by their real paths.
     done: BTreeSet<PathBuf>,
     cache: BTreeMap<Vec<u8>, Vec<u8>>,
     /// `LD_LIBRARY_PATH` and `PATH`.
@@ -48,7 +48,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// Nothing but what each machine has.
+    /// Only what every machine has.
     pub fn new(environment: &[(OsString, OsString)]) -> Self {
         let list = |name: &str| {
             let value = environment.iter().find(|(of, _)| of == name).map(|(_, value)| value);
@@ -73,19 +73,19 @@ impl Root {
         root
     }
 
-    /// A file that is made here.
+    /// Adds a file with generated contents.
     pub fn put(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.archive.file(path.as_bytes(), mode, content);
     }
 
-    /// A folder, which may be empty in the machine.
+    /// Adds a folder, which may be empty in the machine.
     pub fn folder(&mut self, path: &Path) -> Result<(), Error> {
         let real = self.resolve(path)?;
         self.archive.folder(real.as_os_str().as_bytes(), 0o755);
         Ok(())
     }
 
-    /// The program, looked for as a shell does, and what it loads. @return its path.
+    /// Adds the program, found as by a shell, and its dependencies. @return its path.
     pub fn program(&mut self, name: &OsStr) -> Result<PathBuf, Error> {
         let path = self.find_program(name)?;
         let is_executable = fs::metadata(&path)
@@ -98,7 +98,7 @@ impl Root {
         Ok(path)
     }
 
-    /// A file or folder with all that is in it; of programs and libraries, what they load, too.
+    /// Adds a file or folder with its contents; for programs and libraries, also their dependencies.
     pub fn add(&mut self, path: &Path) -> Result<(), Error> {
         let path = absolute(path)?;
         let about = fs::metadata(&path).map_err(|cause| Error::io(WHAT, &path, &cause))?;
@@ -119,7 +119,7 @@ impl Root {
                 if kind.is_dir() {
                     folders.push(path);
                 } else if kind.is_symlink() {
-                    // What it leads to is added if it is below the same folder.
+                    // Its target is added if it is in the same folder.
                     if let Ok(target) = fs::read_link(&path) {
                         self.link(&path, &target);
                     }
@@ -148,7 +148,7 @@ impl Root {
         absolute(&found)
     }
 
-    /// A file of a folder: what it loads is added as far as it is there, as not all will be used.
+    /// Adds a file of a folder: dependencies are added as far as they exist, as not all will be used.
     fn add_content(&mut self, path: &Path) -> Result<(), Error> {
         let Some((real, content)) = self.put_file(path)? else { return Ok(()) };
         if elf::is_elf(&content) {
@@ -157,7 +157,7 @@ impl Root {
         Ok(())
     }
 
-    /// Adds the file alone. @return its real path and what is in it; `None` if it was there already.
+    /// Adds only the file. @return its real path and contents; `None` if it was added already.
     fn put_file(&mut self, path: &Path) -> Result<Option<(PathBuf, Vec<u8>)>, Error> {
         let real = self.resolve(path)?;
         if !self.done.insert(real.clone()) {
@@ -179,7 +179,7 @@ impl Root {
         Ok(Some((real, content)))
     }
 
-    /// A file and what it loads.
+    /// Adds a file and its dependencies.
     fn add_file(&mut self, path: &Path, depth: usize) -> Result<(), Error> {
         let Some((real, content)) = self.put_file(path)? else { return Ok(()) };
         if elf::is_elf(&content) {
@@ -188,7 +188,7 @@ impl Root {
         match elf::script_interpreter(&content) {
             Some((interpreter, argument)) if depth < SCRIPTS_MAX => {
                 self.add_file(Path::new(OsStr::from_bytes(interpreter)), depth + 1)?;
-                // `env` finds what it is told to run on the search path.
+                // `env` finds its command on the search path.
                 let words = argument.unwrap_or_default().split(u8::is_ascii_whitespace);
                 let mut words = words.filter(|word| !word.starts_with(b"-"));
                 if let (true, Some(name)) = (interpreter.ends_with(b"/env"), words.next()) {

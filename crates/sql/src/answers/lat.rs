@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Asking `lat`.
+//! Runs commands of `lat`.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,23 +8,23 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Names the `lat` that started `lat-sql`.
+/// Environment variable with the path of the `lat` that started `lat-sql`.
 pub const VARIABLE: &str = "LATERALIS_LAT";
 /// The program.
 const PROGRAM: &str = "lat";
 
-/// Starts `lat` with the options that the traces were opened with.
+/// Starts `lat` with the options with which the traces were opened.
 #[derive(Debug, Clone, Default)]
 pub struct Lat {
-    /// How traces are opened: `--as FORMAT` and the like.
+    /// Options for opening traces: `--as FORMAT` and the like.
     pub options: Vec<OsString>,
 }
 
 impl Lat {
-    /// What a command says as JSON about these recordings. `has_options` says whether it
-    /// takes options about the format of traces.
+    /// JSON output of a command for these recordings. `has_options`: whether it accepts options for the
+    /// format of traces.
     ///
-    /// Errors: there is no `lat`, or it could not answer: its words.
+    /// Errors: there is no `lat`, or it failed: its message.
     pub fn ask(
         &self,
         command: &[OsString],
@@ -41,7 +41,7 @@ impl Lat {
         let output = lat.output().map_err(|why| format!("cannot start lat: {why}"))?;
         let words = String::from_utf8_lossy(&output.stderr);
         match output.status.code() {
-            // It found something, and said all the same.
+            // 1 means that it found problems, but printed its result.
             Some(0 | 1) => serde_json::from_slice(&output.stdout)
                 .map_err(|why| format!("lat {}: no JSON: {why}", command[0].display())),
             Some(_) => {
@@ -53,7 +53,7 @@ impl Lat {
     }
 }
 
-/// The one that started this program, else beside it, else on the PATH.
+/// The `lat` that started this program, otherwise the one beside it, otherwise the one on the PATH.
 fn find() -> Result<PathBuf, String> {
     let told = env::var_os(VARIABLE).map(PathBuf::from);
     let own = env::current_exe().ok();

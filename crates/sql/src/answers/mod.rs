@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `lat stats`, `lat path` and `lat diff` say, as tables: `FROM stats_spans()`.
+//! Results of `lat stats`, `lat path` and `lat diff` as tables: `FROM stats_spans()`.
 //!
-//! The commands themselves are asked, when a query runs and once for all functions of the
-//! same arguments: a number cannot be another one here than there.
+//! The commands themselves are run during a query, once for all functions with the same arguments, so
+//! that numbers cannot differ between SQL and the commands.
 
 mod lat;
 mod rows;
@@ -18,50 +18,50 @@ use serde_json::Value;
 pub use lat::Lat;
 pub use rows::{batches, schema};
 
-/// Answers that are kept; beyond, all are asked again.
+/// Results that are kept; beyond this number, all are discarded.
 const KEPT: usize = 16;
 
-/// A question to a command.
+/// A command with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// To `lat stats`: from and until, as its options have them.
+    /// `lat stats`: from and until, in the syntax of its options.
     Stats {
-        /// From when on.
+        /// Begin of the time range.
         from: Option<String>,
-        /// Up to when.
+        /// End of the time range.
         until: Option<String>,
     },
-    /// To `lat path`: the slowest spans of a name.
+    /// `lat path`: the slowest spans of a name.
     Path {
         /// The name.
         span: String,
-        /// How many.
+        /// Number of spans.
         count: u32,
     },
-    /// To `lat diff`: two recordings by their numbers.
+    /// `lat diff`: two recordings by number.
     Diff {
-        /// The one it was before.
+        /// The earlier, good recording.
         good: usize,
-        /// The other.
+        /// The other recording.
         bad: usize,
     },
 }
 
-/// Answers with the label of the recording, where each is asked.
+/// Results with the label of the recording, if the command runs for each.
 pub type Answer = Vec<(String, Value)>;
 
 type Asked = Arc<OnceLock<Result<Arc<Answer>, String>>>;
 
-/// A recording that may be asked about.
+/// A recording for the commands.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// What tables call it.
+    /// Its name in tables.
     pub label: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
 }
 
-/// Asks the commands about opened traces, each question once.
+/// Runs the commands for opened traces, each once per arguments.
 #[derive(Debug)]
 pub struct Answers {
     subjects: Vec<Subject>,
@@ -70,17 +70,17 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// About these recordings.
+    /// For these recordings.
     pub fn new(subjects: Vec<Subject>, lat: Lat) -> Self {
         Self { subjects, lat, asked: Mutex::default() }
     }
 
-    /// What tables call the recordings, in their order.
+    /// Names of the recordings in tables, in order.
     pub fn labels(&self) -> impl ExactSizeIterator<Item = &str> {
         self.subjects.iter().map(|subject| subject.label.as_str())
     }
 
-    /// The answer to a question; waits until there is one.
+    /// The result of a command; waits until it is available.
     ///
     /// Cost: that of the command, the first time.
     ///
@@ -96,7 +96,7 @@ impl Answers {
         };
         let answer = asked.get_or_init(|| self.answer(question).map(Arc::new)).clone();
         if answer.is_err() {
-            // Ctrl-C ends the command as well; it may be asked again.
+            // Ctrl-C ends the command as well; it may be run again.
             lock().remove(question);
         }
         answer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of the JSON of commands, as columns of Arrow.
+//! Converts the JSON of commands to Arrow columns.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub fn schema(spec: &Spec) -> SchemaRef {
     Arc::new(Schema::new(own.into_iter().chain(columns).collect::<Vec<_>>()))
 }
 
-/// A row with what it is part of.
+/// A row with its enclosing object.
 struct Row<'a> {
     label: &'a str,
     own: &'a Value,
@@ -40,7 +40,7 @@ struct Row<'a> {
 
 /// The rows of a function in batches.
 ///
-/// Errors: none that a spec without a mistake can cause.
+/// Errors: none, unless the spec is wrong.
 pub fn batches(spec: &Spec, answer: &Answer) -> Result<Vec<RecordBatch>, ArrowError> {
     let schema = schema(spec);
     let rows = rows(spec, answer);
@@ -131,7 +131,7 @@ fn value(at: At, row: &Row<'_>) -> Option<Value> {
     }
 }
 
-/// A whole number; one beyond the range of the column is its end.
+/// An integer; values beyond the range of the column are clamped.
 fn int(value: &Value) -> Option<i64> {
     let beyond = || value.as_u64().map(|_| i64::MAX);
     value.as_i64().or_else(beyond)
@@ -209,7 +209,7 @@ mod tests {
                 assert!(!columns[..at].contains(name) && *name != "recording", "{name}");
             }
             assert!(spec.rows.iter().all(|levels| (1..=2).contains(&levels.len())));
-            // What SQL takes for a word of its own would need quotes.
+            // Names that are SQL keywords would need quotes.
             let quotes = |name: &&&str| crate::fault::quoted(name) != ***name;
             assert_eq!(columns.iter().find(quotes), None, "{}", spec.name);
         }

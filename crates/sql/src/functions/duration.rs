@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `ns('50us')` and `duration(50000)`: durations as people write them.
+//! `ns('50us')` and `duration(50000)`: durations in human-readable form.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ const UNITS: [(&str, i64); 8] = [
     ("s", 1_000_000_000),
 ];
 
-/// Nanoseconds of a duration with a unit: `50us`, `1.5 ms`, `-3s`.
+/// Parses a duration with a unit to nanoseconds: `50us`, `1.5 ms`, `-3s`.
 ///
-/// Errors: in words, with what is accepted. Fractions below a nanosecond are cut.
+/// Errors: a message with the accepted formats. Fractions of a nanosecond are truncated.
 pub fn parse_nanos(text: &str) -> Result<i64, String> {
     let wrong =
         || format!("no duration: '{text}': write a number and a unit, as '50us' or '1.5ms'");
@@ -45,7 +45,7 @@ pub fn parse_nanos(text: &str) -> Result<i64, String> {
     if !all_digits(whole) || !all_digits(part) || whole.len() + part.len() == 0 {
         return Err(wrong());
     }
-    // Exact in decimal: 0.1 s is 100,000,000 ns, whatever a binary fraction makes of it.
+    // Exact in decimal: 0.1 s is 100,000,000 ns, unlike with binary fractions.
     let too_large = || format!("duration too large: '{text}': it must fit 292 years");
     let mut nanos = 0_i128;
     for digit in whole.bytes() {
@@ -56,7 +56,7 @@ pub fn parse_nanos(text: &str) -> Result<i64, String> {
     let mut of_digit = factor;
     for digit in part.bytes().take(15) {
         nanos += i128::from(digit - b'0') * of_digit / 10;
-        // A unit is a multiple of a power of ten: digits beyond it are cut.
+        // A unit is a multiple of a power of ten: digits beyond it are truncated.
         if of_digit % 10 != 0 {
             break;
         }
@@ -65,7 +65,7 @@ pub fn parse_nanos(text: &str) -> Result<i64, String> {
     i64::try_from(if is_negative { -nanos } else { nanos }).map_err(|_| too_large())
 }
 
-/// A duration with the unit that suits its size, four significant digits or more.
+/// A duration in the unit that suits its size, with at least four significant digits.
 pub fn text(nanos: i64) -> String {
     let size = nanos.unsigned_abs();
     let (unit, factor) = match size {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `histogram(x)`: how many values lie in each bucket.
+//! `histogram(x)`: number of values in each bucket.
 
 use std::collections::BTreeMap;
 use std::mem::size_of;
@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 
 use super::duration::parse_nanos;
 
-/// Buckets of one histogram; more are refused rather than kept.
+/// Largest number of buckets of a histogram; more are an error.
 const MOST: usize = 100_000;
 
 /// `histogram(x)` and `histogram(x, width)`.
@@ -87,7 +87,7 @@ impl AggregateUDFImpl for Histogram {
     }
 }
 
-/// The second argument: the same for all rows.
+/// The second argument, which must be the same for all rows.
 fn width(args: &AccumulatorArgs) -> Result<Option<i64>> {
     let Some(width) = args.exprs.get(1) else {
         return Ok(None);
@@ -115,7 +115,7 @@ struct Buckets {
 }
 
 impl Buckets {
-    /// Begin and end, which is excluded but for the last bucket of the numbers.
+    /// Begin and end, which is exclusive except for the last bucket of the number range.
     fn bounds(&self, value: i64) -> (i64, i64) {
         let clamp = |at: i128| at.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         let (begin, end) = match (self.width, i128::from(value)) {
@@ -124,7 +124,7 @@ impl Buckets {
                 (begin, begin + i128::from(width))
             }
             (None, 0) => (0, 1),
-            // As above the zero, mirrored: -3 and -2 are one bucket, from -3 to before -1.
+            // Mirrored at zero: -3 and -2 are one bucket, from -3 to before -1.
             (None, value) => {
                 let small = 1_i128 << value.unsigned_abs().ilog2();
                 if value > 0 { (small, 2 * small) } else { (1 - 2 * small, 1 - small) }

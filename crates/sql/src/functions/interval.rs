@@ -13,16 +13,15 @@ use datafusion::logical_expr::{
 
 use super::duration::parse_nanos;
 
-/// Ends of an interval as half-open numbers. One of no length, or whose ends came from
-/// clocks that disagree, is its first moment; an end that is not known lies beyond the
-/// time line.
+/// Ends of an interval as half-open numbers. An interval of length 0, or whose ends come from
+/// contradictory clocks, is reduced to its begin; an unknown end is beyond the timeline.
 pub fn half_open(begin: Option<i64>, end: Option<i64>) -> (i128, i128) {
     let begin = begin.map_or(i128::MIN, i128::from);
     let end = end.map_or(i128::MAX, |end| i128::from(end).max(begin.saturating_add(1)));
     (begin, end)
 }
 
-/// Whether two intervals share a moment.
+/// Whether two intervals overlap.
 pub fn overlap(a: (Option<i64>, Option<i64>), b: (Option<i64>, Option<i64>)) -> bool {
     let (a, b) = (half_open(a.0, a.1), half_open(b.0, b.1));
     a.0 < b.1 && b.0 < a.1
@@ -111,7 +110,7 @@ impl ScalarUDFImpl for TimeBucket {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let widths: Int64Array = match arrays[0].data_type() {
             DataType::Utf8 => {
-                // One text for all rows is the rule: it is read once.
+                // Usually one text for all rows: it is parsed once.
                 let mut last: Option<(&str, i64)> = None;
                 let mut read = |text| -> Result<i64> {
                     if let Some((_, width)) = last.filter(|(before, _)| *before == text) {
@@ -136,7 +135,7 @@ impl ScalarUDFImpl for TimeBucket {
     }
 }
 
-/// Begin of the bucket; none where it would lie before the time line.
+/// Begin of the bucket; `None` if it would be before the start of the timeline.
 fn bucket(width: i64, time: i64) -> Option<i64> {
     time.checked_sub(time.rem_euclid(width))
 }
@@ -152,7 +151,7 @@ mod tests {
             |a: (i64, i64), b: (i64, i64)| overlap((Some(a.0), Some(a.1)), (Some(b.0), Some(b.1)));
         assert!(both((0, 10), (9, 20)) && both((5, 6), (0, 10)) && both((0, 10), (5, 6)));
         assert!(!both((0, 10), (10, 20)) && !both((10, 20), (0, 10)));
-        // Moments: inside, at the begin, not at the end, the same.
+        // Points in time: inside, at the begin, not at the end, equal.
         assert!(both((5, 5), (0, 10)) && both((0, 0), (0, 10)) && both((7, 7), (7, 7)));
         assert!(!both((10, 10), (0, 10)));
         assert!(!both((i64::MAX, i64::MAX), (0, i64::MAX)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Functions of time lines that SQL does not have.
+//! Timeline functions that SQL lacks.
 
 mod duration;
 mod histogram;
@@ -11,15 +11,15 @@ pub use duration::parse_nanos;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
-/// A function as `.functions` shows it.
+/// A function as shown by `.functions`.
 pub struct Described {
-    /// How it is called.
+    /// Its call.
     pub call: &'static str,
-    /// What it gives.
+    /// Its result.
     pub gives: &'static str,
 }
 
-/// All functions of ours, in the order in which help shows them.
+/// All our functions, in the order of help.
 pub const DESCRIBED: [Described; 9] = [
     Described {
         call: "ns('50us')",
@@ -53,7 +53,7 @@ pub const DESCRIBED: [Described; 9] = [
     },
 ];
 
-/// Makes all of them known to the engine.
+/// Registers all functions with the engine.
 pub fn register(context: &SessionContext) {
     context.register_udf(ScalarUDF::from(duration::Ns::new()));
     context.register_udf(ScalarUDF::from(duration::Text::new()));

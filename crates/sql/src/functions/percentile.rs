@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `percentile(x, p)`: exact, by nearest rank, as the analyses of `lat` compute it.
+//! `percentile(x, p)`: exact, by nearest rank, as computed by the analyses of `lat`.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, ColumnarValue, Signature, Volatility,
 };
 
-/// Percent are exact to so many parts of one.
+/// Resolution of a percentage.
 const PARTS: f64 = 1_000_000.0;
 
 /// `percentile(x, p)`.
@@ -36,7 +36,7 @@ impl Percentile {
     }
 }
 
-/// The type in which values of a type are kept; `None` for what is no number.
+/// Type in which values of a type are stored; `None` if it is not numeric.
 pub fn kept(given: &DataType) -> Option<DataType> {
     Some(match given {
         DataType::UInt64 => DataType::UInt64,
@@ -94,7 +94,7 @@ impl AggregateUDFImpl for Percentile {
     }
 }
 
-/// The second argument in millionths of a percent: the same for all rows.
+/// The second argument in millionths of a percent, which must be the same for all rows.
 fn percent(args: &AccumulatorArgs) -> Result<u64> {
     let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
     let value = match args.exprs[1].evaluate(&nothing) {
@@ -109,7 +109,7 @@ fn percent(args: &AccumulatorArgs) -> Result<u64> {
     }
 }
 
-/// Index of the nearest rank in `count` sorted values, of which there is at least one.
+/// Index of the nearest rank in `count` > 0 sorted values.
 fn rank(count: usize, millionths: u64) -> usize {
     let all = 100 * PARTS as u128;
     let rank = (count as u128 * u128::from(millionths)).div_ceil(all);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Columns in the types that an output format can hold.
+//! Converts columns to types that an output format supports.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// Dictionaries become what they stand for: each batch has its own, and files hold one.
+/// Dictionaries are replaced by their values: each batch has its own, and files have one.
 pub fn plain_schema(schema: &SchemaRef) -> SchemaRef {
     change(schema, &|field| plain(field.data_type()))
 }
 
-/// As [`plain_schema`], and what has parts becomes text.
+/// Like [`plain_schema`]; composite types become text.
 pub fn text_schema(schema: &SchemaRef) -> SchemaRef {
     change(schema, &|field| match plain(field.data_type()) {
         kept if kept.is_nested() || is_binary(&kept) => DataType::Utf8,
@@ -43,7 +43,7 @@ fn plain(given: &DataType) -> DataType {
         DataType::LargeList(field) => DataType::LargeList(item(field)),
         DataType::FixedSizeList(field, size) => DataType::FixedSizeList(item(field), *size),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(item).collect()),
-        // Nothing but NULL: formats know no type for that.
+        // Only NULL: formats have no type for that.
         DataType::Null => DataType::Utf8,
         other => other.clone(),
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Results in the formats people and programs ask for. Every writer takes batches as
-//! they come: a result larger than memory is written as well.
+//! Writes results in various formats. Every writer takes batches as they come: results larger than memory
+//! can be written as well.
 
 mod flat;
 mod table;
@@ -21,7 +21,7 @@ use parquet::file::properties::WriterProperties;
 
 pub use table::TableWriter;
 
-/// How results are written.
+/// Format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Aligned columns, for people
@@ -39,7 +39,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether the result is no text.
+    /// Whether the format is binary.
     pub fn is_binary(self) -> bool {
         matches!(self, Self::Arrow | Self::Parquet)
     }
@@ -50,7 +50,7 @@ impl Format {
     }
 }
 
-/// Where and how a result goes.
+/// Destination and format of a result.
 pub struct Sink<W: Write + Send> {
     writer: Writer<W>,
     schema: SchemaRef,
@@ -68,10 +68,10 @@ enum Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Sink<W> {
-    /// Begins a result with these columns. `columns` is the width of the terminal, where
-    /// there is one; `is_file` says whether the target can hold a file of its own.
+    /// Starts a result with these columns. `columns` is the width of the terminal, if there is one;
+    /// `is_file`: whether the destination is a file of its own.
     ///
-    /// Errors: the target cannot be written, or a type that the format does not know.
+    /// Errors: writing fails, or the format does not support a type.
     pub fn new(
         format: Format,
         target: W,
@@ -127,7 +127,7 @@ impl<W: Write + Send> Sink<W> {
         }
     }
 
-    /// Ends the result; returns its rows. Without this a file may be unreadable.
+    /// Ends the result; returns its number of rows. Otherwise a file may be unreadable.
     pub fn finish(self) -> Result<u64, ArrowError> {
         let mut target = match self.writer {
             Writer::Table(writer) => writer.finish()?,
@@ -143,7 +143,7 @@ impl<W: Write + Send> Sink<W> {
             }
             Writer::Csv(mut writer, has_head) => {
                 if !has_head {
-                    // A result without rows has columns all the same.
+                    // A result without rows still has columns.
                     writer.write(&RecordBatch::new_empty(Arc::clone(&self.schema)))?;
                 }
                 writer.into_inner()
@@ -163,14 +163,14 @@ impl<W: Write + Send> Sink<W> {
     }
 }
 
-/// Whether an error is a reader that went away.
+/// Whether an error means that the reader has closed the pipe.
 pub fn is_broken_pipe(error: &ArrowError) -> bool {
     match error {
         ArrowError::IoError(_, cause) => cause.kind() == io::ErrorKind::BrokenPipe,
         ArrowError::ExternalError(cause) => cause
             .downcast_ref::<io::Error>()
             .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe),
-        // The CSV and Parquet writers keep the words of the cause only.
+        // The CSV and Parquet writers keep only the message of the cause.
         other => other.to_string().contains("Broken pipe"),
     }
 }

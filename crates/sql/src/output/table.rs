@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Aligned tables that fit the terminal. Widths are taken from the first rows; later
-//! rows are written as they come.
+//! Aligned tables that fit the terminal. Widths are determined by the first rows; later rows are written
+//! as they come.
 
 use std::io::Write;
 
@@ -11,15 +11,15 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lateralis_model::terminal::shown;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Rows that decide about the widths.
+/// Number of rows that determine the widths.
 const LOOKED_AT: usize = 1000;
-/// A column of text is not squeezed below this.
+/// Minimum width of a text column.
 const NARROWEST: usize = 8;
-/// What stands between columns.
+/// Width between columns.
 const GAP: usize = 2;
-/// A cell is never wider, also where there is no terminal.
+/// Largest width of a cell, even without a terminal.
 const WIDEST: usize = 4096;
-/// Between the lines of a plan.
+/// Separator of the lines of a plan.
 const LINE_END: &str = "\n";
 
 /// Writes batches as a table.
@@ -28,12 +28,12 @@ pub struct TableWriter<W: Write> {
     schema: SchemaRef,
     /// Width of the terminal.
     room: Option<usize>,
-    /// Rows until the widths are known.
+    /// Rows held until the widths are known.
     waiting: Vec<Vec<String>>,
     /// Widths of the columns shown, once they are known.
     widths: Option<Vec<usize>>,
     rows: u64,
-    /// Whether this is what EXPLAIN gives.
+    /// Whether this is the output of EXPLAIN.
     is_plan: bool,
 }
 
@@ -68,7 +68,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left, and how many rows and columns there were.
+    /// Writes the remaining rows, and the number of rows and columns.
     pub fn finish(mut self) -> Result<W, ArrowError> {
         self.begin()?;
         let rows = self.rows;
@@ -91,7 +91,7 @@ impl<W: Write> TableWriter<W> {
         Ok(self.target)
     }
 
-    /// What a cell shows: only a plan, which the engine makes, has several lines.
+    /// Text of a cell: only a plan, which the engine generates, has several lines.
     fn text(&self, text: &str) -> String {
         if !self.is_plan {
             return one_line(text);
@@ -100,7 +100,7 @@ impl<W: Write> TableWriter<W> {
         lines.join(LINE_END)
     }
 
-    /// Decides about the widths and writes head and waiting rows, unless that is done.
+    /// Determines the widths and writes the header and held rows, unless done already.
     fn begin(&mut self) -> Result<(), ArrowError> {
         if self.widths.is_some() {
             return Ok(());
@@ -148,7 +148,7 @@ impl<W: Write> TableWriter<W> {
                 line.push_str(&" ".repeat(GAP));
             }
             let is_number = is_number(self.schema.field(column).data_type());
-            // Where there is no terminal, later rows may be wider than the first.
+            // Without a terminal, later rows may be wider than the first.
             let most = if self.room.is_some() { *width } else { WIDEST };
             let cell = cut(cell, most);
             let blanks = " ".repeat(width.saturating_sub(cell.width()));
@@ -177,7 +177,7 @@ fn one_line(text: &str) -> String {
     shown(text).into_owned()
 }
 
-/// The text in at most so many cells, with a mark where something is missing.
+/// The text truncated to `most` cells, with a mark if something is cut off.
 fn cut(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_owned();
@@ -195,8 +195,8 @@ fn cut(text: &str, most: usize) -> String {
     shown
 }
 
-/// Widths in which the table fits: the widest columns of text give way first; numbers
-/// are shown whole or not at all. Columns for which there is no room are left out.
+/// Widths with which the table fits: the widest text columns are narrowed first; numbers are shown
+/// completely or not at all. Columns without room are left out.
 fn fit(wanted: &[usize], can_shrink: &[bool], room: Option<usize>) -> Vec<usize> {
     let mut widths: Vec<usize> = wanted.iter().map(|width| (*width).min(WIDEST)).collect();
     let Some(room) = room else {
@@ -212,7 +212,7 @@ fn fit(wanted: &[usize], can_shrink: &[bool], room: Option<usize>) -> Vec<usize>
             .map(|(column, _)| column);
         if let Some(column) = widest {
             let over = total(&widths) - room;
-            // Down to the next widest at most, so that they shrink together.
+            // At most down to the next widest, so that they shrink together.
             let others = widths.iter().enumerate();
             let next = others
                 .filter(|(other, width)| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `activities('begin event', 'end event', 'key')`: spans from any two kinds of events.
+//! `activities('begin event', 'end event', 'key')`: spans from any two event classes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +31,7 @@ use crate::tables::Tables;
 
 /// Rows of a batch.
 const ROWS: usize = 8192;
-/// Words kept for each event while it is paired.
+/// Memory for each event while it is paired.
 const BYTES_PER_EDGE: usize = 160;
 
 /// Makes the table of a call.
@@ -44,7 +44,7 @@ pub fn make(tables: &Tables, arguments: &[String]) -> Result<Arc<dyn TableProvid
     };
     let begin = Events::new(Input::new(tables, begin)?, keys)?;
     let end = Events::new(Input::new(tables, end)?, keys)?;
-    // As the table of spans calls them.
+    // Named as in the table of spans.
     let mut fields = vec![
         Field::new(TIME, DataType::Int64, true),
         Field::new("end_ts", DataType::Int64, true),
@@ -70,14 +70,14 @@ pub fn make(tables: &Tables, arguments: &[String]) -> Result<Arc<dyn TableProvid
     Ok(Arc::new(ComputedTable(Activities { begin, end, schema })))
 }
 
-/// One kind of event.
+/// One event class.
 #[derive(Debug, Clone)]
 struct Events {
     input: Input,
     time: usize,
-    /// Process and thread, where events tell them.
+    /// Columns of process and thread, if events contain them.
     writer: Option<(usize, usize)>,
-    /// Which of several recordings: its spans do not end in another.
+    /// Column of the recording, if there are several: spans do not end in another one.
     recording: Option<usize>,
     keys: Vec<usize>,
 }
@@ -97,7 +97,7 @@ impl Events {
         Ok(Self { input, time, writer, recording, keys })
     }
 
-    /// The type of a key, behind a dictionary what it stands for.
+    /// Type of a key; the value type of a dictionary.
     fn key_type(&self, at: usize) -> Result<DataType> {
         Ok(match self.input.asked_schema()?.field(self.keys[at]).data_type() {
             DataType::Dictionary(_, value) => value.as_ref().clone(),
@@ -135,7 +135,7 @@ impl Computed for Activities {
     }
 }
 
-/// The function when it runs.
+/// The function in execution.
 struct Pairing {
     of: Activities,
     plans: (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>),
@@ -167,7 +167,7 @@ impl PartitionStream for Pairing {
     }
 }
 
-/// An event that begins or ends something: where its row is, and what it is about.
+/// A begin or end: its row, and its key and thread.
 struct Happened {
     time: i64,
     side: Side,
@@ -246,7 +246,7 @@ impl Activities {
         Ok(happened)
     }
 
-    /// The values of the keys of all events: those that begin, then those that end.
+    /// Key values of all events: first the begins, then the ends.
     fn keys(&self, begins: &RecordBatch, ends: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let keys = self.begin.keys.iter().zip(&self.end.keys).enumerate();
         let keys = keys.map(|(at, (a, b))| {
@@ -277,10 +277,10 @@ impl Activities {
             _ => "orphan",
         });
         let mut columns: Vec<ArrayRef> = vec![
-            // Of an orphan, when it ends.
+            // For an orphan, the time of its end.
             column(&|f| begin(f).or(end(f))),
             column(&end),
-            // Clocks of two processors may disagree about the order of the ends.
+            // Clocks of two CPUs may disagree about the order of the ends.
             column(&|f| Some(end(f)?.saturating_sub(begin(f)?).max(0))),
             Arc::new(states.map(Some).collect::<StringArray>()),
             column(&|f| Some(writer(f.begin)?.pid.into())),
@@ -304,22 +304,21 @@ impl Activities {
     }
 }
 
-/// A begin and the end that belongs to it; one of them may be missing.
+/// A begin and its end; one of them may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
     begin: Option<u32>,
     end: Option<u32>,
 }
 
-/// Pairs events in the order of time; the result is in the order of ends, what is
-/// unfinished behind it.
+/// Pairs events in time order; the result is in the order of ends, followed by unfinished ones.
 ///
-/// Which of two events of the same nanosecond came first is not known any more. An end
-/// closes what began before; then come begins; then ends that close one of those.
+/// The order of two events at the same nanosecond is unknown. An end first closes an earlier begin; then
+/// come begins; then ends that close one of those.
 fn pair(all: &[Happened]) -> Vec<Found> {
     let mut found = Vec::new();
     let mut pairer = Pairer::default();
-    // How many spans are open in each place where the pairer looks for them.
+    // Number of open spans in each place where the pairer searches for them.
     let mut open: HashMap<(Option<u32>, Option<Writer>), usize> = HashMap::new();
     let place = |event: &Happened| match event.key {
         Some(key) => (Some(key), None),
@@ -327,7 +326,7 @@ fn pair(all: &[Happened]) -> Vec<Found> {
     };
     let mut push = |at: usize, open: &mut HashMap<_, usize>| {
         let event = &all[at];
-        // The pairer orders by what it is told to be the time: which event it is.
+        // The pairer orders by its time argument, which is the event's index here.
         let time = Nanos(at as i64);
         let key = event.key.map(u64::from);
         let span = pairer.push(Edge { time, side: event.side, key, writer: event.writer });
@@ -394,7 +393,7 @@ mod tests {
         // Back to back: 0-5 and 5-9, whichever table the rows of 5 came from.
         let back_to_back = [(0, true, 1), (5, true, 1), (5, false, 1), (9, false, 1)];
         assert_eq!(times(&back_to_back), [(Some(0), Some(5)), (Some(5), Some(9))]);
-        // Of no length.
+        // Length 0.
         assert_eq!(times(&[(5, false, 1), (5, true, 1)]), [(Some(5), Some(5))]);
         // Nested: inner first.
         let nested = [(0, true, 1), (1, true, 1), (2, false, 1), (3, false, 1)];

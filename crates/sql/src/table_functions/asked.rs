@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `stats_spans()`, `path_steps('request')`, `diff_shifts()` and their kin: what commands of
-//! `lat` say, as tables.
+//! `stats_spans()`, `path_steps('request')`, `diff_shifts()` and others: results of commands of `lat` as
+//! tables.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::answers::{Answers, Question, batches, schema};
 use crate::damages::Damages;
 use crate::fault::{nearest, quoted};
 
-/// Paths of one name that are told at most, as `lat path` has it.
+/// Largest number of paths of one name, as in `lat path`.
 const MOST_PATHS: i64 = 1000;
 
-/// A function that asks a command.
+/// A function that runs a command.
 pub struct Asking {
-    /// Which.
+    /// Its spec.
     pub spec: &'static Spec,
-    /// Whom.
+    /// Runs the commands.
     pub answers: Arc<Answers>,
-    /// Where damage goes that the command finds.
+    /// Collects damage reported by the command.
     pub damages: Arc<Damages>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Asking {
     }
 }
 
-/// An argument: a text or a whole number.
+/// An argument: a text or an integer.
 enum Argument {
     Text(String),
     Number(i64),
@@ -55,7 +55,7 @@ impl Asking {
                 Ok(Argument::Text(text.clone()))
             }
             Expr::Literal(ScalarValue::Int64(Some(number)), _) => Ok(Argument::Number(*number)),
-            // A name in double quotes is read as a column; what is meant is clear.
+            // A name in double quotes is parsed as a column; the meaning is clear.
             Expr::Column(column) => Ok(Argument::Text(column.name.clone())),
             other => plan_err!(
                 "{}: not a text, nor a number: '{other}': {}",
@@ -70,7 +70,7 @@ impl Asking {
     }
 
     fn question(&self, arguments: &[Argument]) -> Result<Question> {
-        // Nanoseconds on the time line, as columns tell them, are times as well.
+        // Nanoseconds on the timeline, as in columns, are times as well.
         let time = |argument: &Argument| match argument {
             Argument::Text(text) => text.clone(),
             Argument::Number(nanos) => {
@@ -109,7 +109,7 @@ impl Asking {
         }
     }
 
-    /// The number of a recording by what tables call it.
+    /// Number of a recording by its name in tables.
     fn recording(&self, name: &str) -> Result<usize> {
         let labels: Vec<&str> = self.answers.labels().collect();
         if let Some(index) = labels.iter().position(|label| *label == name) {
@@ -136,7 +136,7 @@ impl TableFunctionImpl for Asking {
     }
 }
 
-/// A question as a table.
+/// A command as a table.
 #[derive(Clone)]
 struct Asked {
     spec: &'static Spec,

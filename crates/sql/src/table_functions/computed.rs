@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 
-/// What computes a table.
+/// Computes a table.
 #[async_trait::async_trait]
 pub trait Computed: fmt::Debug + Send + Sync + 'static {
     /// All columns.
@@ -19,20 +19,20 @@ pub trait Computed: fmt::Debug + Send + Sync + 'static {
 
     /// The rows of one query that needs these columns.
     ///
-    /// Errors: those of planning what it reads.
+    /// Errors: those of planning its inputs.
     async fn stream(
         &self,
         state: &dyn Session,
         chosen: Option<&[usize]>,
     ) -> Result<Arc<dyn PartitionStream>>;
 
-    /// Whether the stream has the chosen columns only; else it has all.
+    /// Whether the stream has only the selected columns; otherwise it has all.
     fn chooses(&self) -> bool {
         false
     }
 }
 
-/// A computed table as the engine sees it.
+/// A computed table for the engine.
 #[derive(Debug)]
 pub struct ComputedTable<T>(pub T);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reading the tables that a table function works on.
+//! Reads the input tables of a table function.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use futures::StreamExt;
 use crate::fault::{nearest, quoted};
 use crate::tables::Tables;
 
-/// A table and the columns of it that are read, in the order in which they come.
+/// A table with the columns that are read, in their order.
 #[derive(Debug, Clone)]
 pub struct Input {
     name: String,
@@ -28,10 +28,10 @@ pub struct Input {
 impl Input {
     /// The table of this name, without columns yet.
     ///
-    /// Errors: there is none.
+    /// Errors: it does not exist.
     pub fn new(tables: &Tables, name: &str) -> Result<Self> {
         let Some((name, provider)) = tables.find(name) else {
-            // As the engine words it for tables elsewhere, so that advice is added to both.
+            // In the wording of the engine, so that advice is added to both.
             return plan_err!("table '{name}' not found");
         };
         Ok(Self { name, provider, columns: Vec::new() })
@@ -49,7 +49,7 @@ impl Input {
 
     /// Index of a column of the table.
     ///
-    /// Errors: there is none of this name; the nearest are told.
+    /// Errors: there is none of this name; the most similar ones are listed.
     pub fn column(&self, name: &str) -> Result<usize> {
         let schema = self.schema();
         if let Ok(index) = schema.index_of(name) {
@@ -64,13 +64,13 @@ impl Input {
         plan_err!("no such column: {} of {}: {advice}", name, quoted(&self.name))
     }
 
-    /// Index of the first of these columns that there is.
+    /// Index of the first existing one of these columns.
     pub fn any_column(&self, names: &[&str]) -> Option<usize> {
         let schema = self.schema();
         names.iter().find_map(|name| schema.index_of(name).ok())
     }
 
-    /// Asks for a column of the table; returns where it will stand in what is read.
+    /// Requests a column of the table; returns its index among those that are read.
     pub fn ask(&mut self, column: usize) -> usize {
         if let Some(at) = self.columns.iter().position(|asked| *asked == column) {
             return at;
@@ -79,20 +79,20 @@ impl Input {
         self.columns.len() - 1
     }
 
-    /// The columns asked for, as they come.
+    /// The requested columns, in order.
     pub fn asked_schema(&self) -> Result<Schema> {
         Ok(self.schema().project(&self.columns)?)
     }
 
-    /// How the engine reads them.
+    /// The engine's plan for reading them.
     pub async fn plan(&self, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         self.provider.scan(state, Some(&self.columns), &[], None).await
     }
 }
 
-/// Reads all of a plan, accounting for it.
+/// Reads all of a plan, accounting for its memory.
 ///
-/// Errors: those of the plan; no memory left.
+/// Errors: those of the plan; out of memory.
 pub async fn read_all(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
@@ -103,16 +103,16 @@ pub async fn read_all(
     let mut batches = Vec::new();
     while let Some(batch) = stream.next().await {
         let batch = batch?;
-        // Once as it came, once joined with the others.
+        // Once as read, once joined with the others.
         memory.try_grow(2 * batch.get_array_memory_size())?;
         batches.push(batch);
     }
     Ok(concat_batches(&schema, &batches)?)
 }
 
-/// A column as whole numbers.
+/// A column as integers.
 ///
-/// Errors: its values are none.
+/// Errors: its values are not numbers.
 pub fn numbers(column: &ArrayRef) -> Result<Int64Array> {
     Ok(cast(column, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }

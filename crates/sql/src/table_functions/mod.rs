@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Functions that stand where a table stands: `FROM span_join('a', 'b', 'tid')`.
+//! Table functions: `FROM span_join('a', 'b', 'tid')`.
 //!
-//! They do what SQL can only do at many times the cost: match begins with ends, find what
-//! overlaps, and tell what commands of `lat` say.
+//! They compute what SQL can only do at many times the cost: match begins with ends, find overlaps, and
+//! return results of commands of `lat`.
 
 mod activities;
 mod asked;
@@ -26,7 +26,7 @@ use crate::damages::Damages;
 use crate::tables::Tables;
 use asked::Asking;
 
-/// Makes all of them known to the engine.
+/// Registers all table functions with the engine.
 pub fn register(
     context: &SessionContext,
     tables: &Arc<Tables>,
@@ -48,7 +48,7 @@ pub fn register(
 /// Makes the table of a call from its arguments.
 type Make = fn(&Tables, &[String]) -> Result<Arc<dyn TableProvider>>;
 
-/// A function of texts.
+/// A function with text arguments.
 struct Function {
     name: &'static str,
     tables: Arc<Tables>,
@@ -67,7 +67,7 @@ impl TableFunctionImpl for Function {
             Expr::Literal(ScalarValue::Utf8(Some(text)), _)
             | Expr::Literal(ScalarValue::LargeUtf8(Some(text)), _)
             | Expr::Literal(ScalarValue::Utf8View(Some(text)), _) => Ok(text.clone()),
-            // Names in double quotes are read as columns; what is meant is clear.
+            // Names in double quotes are parsed as columns; the meaning is clear.
             Expr::Column(column) => Ok(column.name.clone()),
             other => plan_err!("{}: names are given as texts: '{other}'", self.name),
         };

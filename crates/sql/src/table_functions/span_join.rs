@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `span_join('a', 'b', 'tid')`: what overlaps.
+//! `span_join('a', 'b', 'tid')`: overlapping intervals.
 //!
-//! A join on `overlaps(…)` compares every row with every other. Here both sides are
-//! sorted by their begin and swept once: the cost is that of sorting and of the pairs
-//! found.
+//! A join on `overlaps(…)` compares every row with every other. Here both sides are sorted by their begin
+//! and swept once: the cost is that of sorting and of the pairs found.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ use crate::tables::{BEGIN, DURATION, END, Tables};
 /// Begin and end of each row of a side.
 type Intervals = Vec<(i128, i128)>;
 
-/// Pairs that are put together before they are handed on.
+/// Pairs that are collected before they are delivered.
 const ROWS: usize = 8192;
 
 /// Makes the table of a call.
@@ -51,20 +50,20 @@ pub fn make(tables: &Tables, arguments: &[String]) -> Result<Arc<dyn TableProvid
 #[derive(Debug, Clone)]
 struct Side {
     input: Input,
-    /// Where they stand in what is read.
+    /// Indices among the columns that are read.
     begin: usize,
     end: End,
     keys: Vec<usize>,
 }
 
-/// What tells the end of a row.
+/// Source of the end of a row.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// A column with the end.
     At(usize),
     /// A column with the duration.
     After(usize),
-    /// Nothing: it is a moment.
+    /// None: it is a point in time.
     Same,
 }
 
@@ -93,7 +92,7 @@ impl Side {
         Ok(Self { input, begin, end, keys })
     }
 
-    /// Begin and end of each row, half open.
+    /// Begin and end of each row, half-open.
     fn intervals(&self, rows: &RecordBatch) -> Result<Vec<(i128, i128)>> {
         let begins = numbers(rows.column(self.begin))?;
         let ends = match self.end {
@@ -115,10 +114,10 @@ impl Side {
     }
 }
 
-/// Where a column of the result comes from.
+/// Source of a column of the result.
 #[derive(Debug, Clone, Copy)]
 enum From {
-    /// Begin or end of what both rows share.
+    /// Begin or end of the overlap.
     Begin,
     End,
     /// A column of one of the tables.
@@ -151,7 +150,7 @@ impl Join {
         for (side, from) in sides {
             for (index, field) in side.input.schema().fields().iter().enumerate() {
                 let mut name = field.name().clone();
-                // The second table's columns of equal name are told apart by a number.
+                // Columns of the second table with equal names get a number.
                 let mut number = 2;
                 while fields.iter().any(|other| *other.name() == name) {
                     name = format!("{}_{number}", field.name());
@@ -195,7 +194,7 @@ impl Computed for Join {
     }
 }
 
-/// The join when it runs.
+/// The join in execution.
 #[derive(Clone)]
 struct Sweep {
     left: Side,
@@ -280,7 +279,7 @@ impl Sweep {
             let rows = lefts.values().iter().zip(rights.values());
             let ends = rows.map(|(a, b)| {
                 let (a, b) = (intervals.0[*a as usize], intervals.1[*b as usize]);
-                // Beyond the time line: not known.
+                // Beyond the timeline: unknown.
                 i64::try_from(pick(a, b)).ok()
             });
             Arc::new(ends.collect::<Int64Array>())
@@ -293,7 +292,7 @@ impl Sweep {
                 From::Left(column) => take(left.column(*column), &lefts, None)?,
                 From::Right(column) => take(right.column(*column), &rights, None)?,
             };
-            // Dictionaries and the like stay what they are.
+            // Dictionaries and the like are kept.
             if column.data_type() == field.data_type() {
                 Ok(column)
             } else {
@@ -311,13 +310,13 @@ struct Pairs {
     right: Vec<u32>,
 }
 
-/// Hands a batch on; nobody may be waiting for it any more.
+/// Delivers a batch; the receiver may be gone.
 fn drop_if_closed(sender: &Sender<Result<RecordBatch>>) -> impl Fn(RecordBatch) + '_ {
     |batch| drop(sender.blocking_send(Ok(batch)))
 }
 
-/// The group of each row: rows of equal key have equal numbers; `None` where a key is
-/// NULL, which equals nothing.
+/// Group of each row: rows of equal key have equal numbers; `None` if a key is NULL, which equals
+/// nothing.
 type Groups = Vec<Option<u32>>;
 
 fn groups(
@@ -327,7 +326,7 @@ fn groups(
     if left.1.is_empty() {
         return Ok((vec![Some(0); left.0.num_rows()], vec![Some(0); right.0.num_rows()]));
     }
-    // Both sides in one type, or 1 would not equal 1.
+    // Both sides in one type, otherwise 1 would not equal 1.
     let kind = |(rows, keys): (&RecordBatch, &[usize]), at: usize| -> DataType {
         match rows.column(keys[at]).data_type() {
             DataType::Dictionary(_, value) => value.as_ref().clone(),
@@ -363,8 +362,8 @@ fn groups(
     Ok((of(left)?, of(right)?))
 }
 
-/// Shows every pair of rows of one group whose intervals share a moment, until `see` says
-/// no. Cost: sorting, and the pairs.
+/// Visits every pair of rows of one group whose intervals overlap, until `see` returns false. Cost:
+/// sorting, and the pairs.
 fn sweep(
     left: &[(i128, i128)],
     left_groups: &[Option<u32>],
@@ -404,7 +403,7 @@ fn sweep(
         if is_left {
             let row = lefts[a];
             a += 1;
-            // What has ended is let go when it is met: each row once.
+            // Ended rows are removed when they are encountered: each row once.
             open_right.retain(|other| right[*other as usize].1 > begin);
             for other in &open_right {
                 if !see(row, *other) {

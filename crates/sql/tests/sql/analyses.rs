@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Functions that stand for commands say what the commands say; functions of our own say it too
-//! where both can.
+//! Functions that run commands return the results of the commands; our own functions do so too where both
+//! can.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::place::{self, data, demo, lat, lat_json, outcome, rows, run};
 
-/// Which lists of `lat stats --json` are whose rows.
+/// Lists of `lat stats --json` that correspond to the rows of functions.
 const LISTS: [(&str, &str, &str); 20] = [
     ("stats_spans", "/spans", ""),
     ("stats_keys", "/spans", "/by_key"),
@@ -34,7 +34,7 @@ const LISTS: [(&str, &str, &str); 20] = [
     ("stats_event_cpus", "/events_by_cpu", ""),
 ];
 
-/// The rows that a function must have, each with what it is part of.
+/// Expected rows of a function, each with its enclosing object.
 fn list<'a>(all: &'a Value, outer: &str, inner: &str) -> Vec<(&'a Value, &'a Value)> {
     let array = |of: &'a Value, at: &str| of.pointer(at).and_then(Value::as_array);
     let outer = array(all, outer).into_iter().flatten();
@@ -44,13 +44,13 @@ fn list<'a>(all: &'a Value, outer: &str, inner: &str) -> Vec<(&'a Value, &'a Val
     outer.flat_map(|o| array(o, inner).into_iter().flatten().map(move |row| (row, o))).collect()
 }
 
-/// Compares the rows of a function with those of the command; how many cells were compared.
+/// Compares the rows of a function with those of the command; returns the number of compared cells.
 fn compare(name: &str, found: &[Value], wanted: &[(&Value, &Value)]) -> usize {
     assert_eq!(found.len(), wanted.len(), "{name}");
     let mut compared = 0;
     for (found, (row, outer)) in found.iter().zip(wanted) {
         for (column, value) in found.as_object().unwrap() {
-            // What the row has under another name, or has not, is compared below.
+            // Members that are renamed or missing in the row are compared below.
             let renamed = match column.as_str() {
                 "span" | "class" => outer.get("name").or_else(|| row.get("name")),
                 "inside" => row.get("in"),
@@ -83,7 +83,7 @@ fn stats_are_those_of_the_command(lat: &Path, trace: &Path) -> Vec<&'static str>
         let found = rows(trace, &format!("SELECT * FROM {name}()"));
         let wanted = list(&all, outer, inner);
         let compared = compare(name, &found, &wanted);
-        // Lists of plain numbers have no members to be compared by.
+        // Lists of plain numbers have no members to compare by.
         let plain = ["stats_histograms", "stats_cpu_series", "stats_counter_points"];
         assert!(wanted.is_empty() || compared > 0 || plain.contains(&name), "{name}");
         if !wanted.is_empty() {
@@ -118,7 +118,7 @@ fn utilisation_and_wakes_are_those_of_the_command() {
     for name in ["stats_cpus", "stats_cpu_series", "stats_threads", "stats_wakeups"] {
         assert!(filled.contains(&name), "{name} is empty: {filled:?}");
     }
-    // The series of a processor begins where its time begins, and adds up to its busy time.
+    // The series of a CPU begins with its time, and adds up to its busy time.
     let sql = "SELECT c.cpu, c.busy_ns, s.sum FROM stats_cpus() c JOIN \
                (SELECT cpu, sum(busy_ns) AS sum FROM stats_cpu_series() GROUP BY cpu) s \
                ON c.cpu = s.cpu";
@@ -136,7 +136,7 @@ fn a_window_is_that_of_the_options() {
     let found = rows(trace, "SELECT * FROM stats_events('10ms', '60ms')");
     assert!(!found.is_empty());
     compare("stats_events", &found, &list(&all, "/events", ""));
-    // The same in nanoseconds of the time line.
+    // The same range in nanoseconds on the timeline.
     let begin = rows(trace, "SELECT begin_ts FROM recordings")[0]["begin_ts"].as_i64().unwrap();
     let sql = format!("SELECT * FROM stats_events({}, {})", begin + 10_000_000, begin + 60_000_000);
     assert_eq!(rows(trace, &sql), found);
@@ -222,7 +222,7 @@ fn differences_are_those_of_the_command() {
     let sure = found.iter().filter(|row| row["is_sure"] == true).count();
     assert_eq!(sure, all["differences"].as_array().unwrap().len());
     assert_eq!(ask(&format!("SELECT * FROM diff_shifts('{good}', '{bad}')")), found);
-    // Both recordings are told apart in every table.
+    // Both recordings are separate in every table.
     let each = ask("SELECT recording, count(*) AS n FROM events GROUP BY recording");
     assert_eq!(each.len(), 2);
 }
@@ -269,7 +269,7 @@ fn wrong_arguments_are_told_what_is_right() {
     }
 }
 
-/// Words of a line as a shell takes them; quotes are all that the guide uses.
+/// Splits a line into words like a shell; the guide uses only simple quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat-sql` as people and programs use it: formats, exit codes, pipes, signals, the shell.
+//! `lat-sql` as used by people and programs: formats, exit codes, pipes, signals, the shell.
 
 use std::fs;
 use std::io::{Cursor, Read};
@@ -19,11 +19,11 @@ const TRACE: &str = "traces/generated/lttng-ust-20k";
 const SQL: &str = "SELECT class, count(*) AS n, min(ts) AS first FROM events GROUP BY class \
                    ORDER BY n DESC, class";
 
-/// Joins without an end, and needs little memory for it.
+/// Joins without end, and needs little memory.
 const ENDLESS: &str = "SELECT count(*) FROM events a JOIN generate_series(1, 1000000000000) b \
                        ON a.ts > b.value";
 
-/// Class, count and first time, as the JSON tells them.
+/// Class, count and first time, from the JSON.
 fn expected(trace: &Path) -> Vec<(String, i64, i64)> {
     let row = |row: &serde_json::Value| {
         let number = |name: &str| row[name].as_i64().unwrap();
@@ -72,7 +72,7 @@ fn all_formats_hold_the_same_rows() {
     assert_eq!(cells[0], ["class", "n", "first"]);
     assert_eq!(cells[1][1], expected[0].1.to_string());
     assert_eq!(table.lines().last(), Some(format!("({} rows)", expected.len()).as_str()));
-    // Columns: as a stream, and as files.
+    // Columnar: as a stream, and as files.
     let stream = StreamReader::try_new(Cursor::new(stdout("arrow")), None).unwrap();
     assert_eq!(of_batches(stream.map(Result::unwrap)), expected);
     let place = folder("sql-formats");
@@ -89,13 +89,13 @@ fn all_formats_hold_the_same_rows() {
             of_batches(reader.map(Result::unwrap))
         };
         assert_eq!(found, expected, "{name}");
-        // What is there stays unless somebody says otherwise.
+        // An existing file is kept unless replacing is requested.
         let (code, said) = outcome(&run(&trace, &["-c", SQL, "-o", path_text]));
         assert_eq!(code, Some(2));
         assert!(said.contains("--force"), "{said}");
         assert_eq!(run(&trace, &["-c", SQL, "-o", path_text, "--force"]).status.code(), Some(0));
     }
-    // A result that fails leaves nothing behind.
+    // A failed result leaves no file.
     let broken = place.join("broken.csv");
     let sql = "SELECT CAST(class AS BIGINT) FROM events";
     let output = run(&trace, &["-c", sql, "-o", broken.to_str().unwrap()]);
@@ -193,7 +193,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     }
 }
 
-/// Waits until the program uses its processor: a query runs.
+/// Waits until the program uses the CPU: a query runs.
 fn until_busy(pid: u32) {
     for _ in 0..3000 {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -252,7 +252,7 @@ fn tables_columns_and_functions_are_described() {
     let calls: Vec<&str> = calls.collect();
     assert!(calls.contains(&"ns('50us')") && calls.contains(&"FROM stats_cpus([from [, until]])"));
     assert!(told["all_functions"].as_array().unwrap().iter().any(|name| name == "percentile"));
-    // The same in words: each table once, each column with its unit.
+    // The same as text: each table once, each column with its unit.
     let text = run(&trace, &["--describe"]);
     assert_eq!(outcome(&text), (Some(0), String::new()));
     let text = String::from_utf8(text.stdout).unwrap();
@@ -274,7 +274,7 @@ fn tables_columns_and_functions_are_described() {
     assert!(columns > 100, "{columns}");
     let (code, said) = outcome(&run(&trace, &["--describe", "-c", "SELECT 1"]));
     assert_eq!(code, Some(2), "{said}");
-    // As `lat table` has it.
+    // As in `lat table`.
     if let Some(lat) = place::lat() {
         let trace = trace.to_str().unwrap();
         assert_eq!(told["tables"], place::lat_json(&lat, &["table", trace, "--json"])["tables"]);
@@ -334,12 +334,12 @@ fn hostile_statements_are_refused_in_words() {
         assert!(said.starts_with("error: ") && said.len() < 2000, "{name}: {said}");
         assert!(!said.contains("panicked"), "{name}: {said}");
     }
-    // As long as may be.
+    // The longest permitted chain.
     let sql = format!("SELECT 1{} AS n", "+1".repeat(1000));
     assert_eq!(rows(&trace, &sql)[0]["n"], 1001);
 }
 
-/// Types into the shell on a terminal of its own; what it shows.
+/// Types into the shell on a terminal of its own, and prints its screen.
 const TERMINAL: &str = r#"
 import os, pty, select, sys, time
 program, steps = sys.argv[1:-1], sys.argv[-1]
@@ -424,7 +424,7 @@ fn the_shell_completes_remembers_cancels_and_goes_on() {
         "type \\x04",
     ];
     shell(&trace, &home, &steps.join("\n"));
-    // The next one knows what was typed: the arrow brings the last statement back.
+    // The next shell has the history: the arrow key recalls the last statement.
     let history = fs::read_to_string(home.join("lateralis/sql-history")).unwrap();
     assert!(history.contains("SELECT 6 * 7 AS again;"), "{history}");
     let steps = ["see lat> ", "type \\x1b[A\\n", "see 42", "see lat> ", "type .quit\\n"];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Statements that only count, whose rows stand for many events, say what a walk over single
-//! rows says.
+//! Statements that only count, on rows that represent many events, give the same result as a walk over
+//! single rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::place::data;
 use crate::traces::{MIB, ask, session};
 
-/// Traces with clocks and without, by stream, of several classes, told processors, and rows.
+/// Traces with and without clocks, by stream, with several classes, with CPUs from events, and rows.
 const TRACES: [&str; 6] = [
     "traces/generated/lttng-ust-20k",
     "traces/generated/perf-sched-1s",
@@ -20,7 +20,7 @@ const TRACES: [&str; 6] = [
     "barrelfish/atrace.trc",
 ];
 
-/// Of an event what statements here see.
+/// Properties of an event that statements here use.
 struct Row {
     ts: i64,
     class: String,
@@ -30,12 +30,12 @@ struct Row {
 
 type Key = (Option<i64>, String, Option<i64>);
 
-/// Statements, and whose rows they count by what.
+/// Statements, with the rows that they count and their grouping.
 struct Counted {
     sql: String,
     keeps: Box<dyn Fn(&Row) -> bool>,
     key: Box<dyn Fn(&Row) -> Key>,
-    /// Whether rows may really stand for several events.
+    /// Whether rows may actually represent several events.
     is_weighed: bool,
 }
 
@@ -97,7 +97,7 @@ fn all(first: i64, last: i64) -> Vec<Counted> {
             move |row| inside(row) && row.cpu == Some(1),
             move |row| by_time(Some(row.stream)),
         ),
-        // Times that are told apart, though many are alike.
+        // Times that are all distinguished, though many are alike.
         counted(
             &format!(
                 "SELECT ts / {step} AS t, class, cpu, count(ts) AS n FROM events \
@@ -125,7 +125,7 @@ fn found(rows: &[Value]) -> BTreeMap<Key, u64> {
         let class = row.get("class").and_then(Value::as_str).unwrap_or_default();
         let number = |name: &str| row.get(name).and_then(Value::as_i64);
         let n = row["n"].as_u64().unwrap();
-        // Groups of which a filter has left nothing.
+        // Groups in which a filter has left nothing.
         if n > 0 {
             let before = found.insert((number("t"), class.to_owned(), number("cpu")), n);
             assert_eq!(before, None);
@@ -158,7 +158,7 @@ fn compare(path: &Path) {
         let plan = serde_json::to_string(&plan).unwrap();
         assert_eq!(plan.contains("#events"), counted.is_weighed, "{sql}\n{plan}");
     }
-    // Each kind of event is a table of its own; conditions that nothing satisfies count nothing.
+    // Each event class is a table of its own; unsatisfiable conditions count nothing.
     let class = rows[0].class.replace('"', "\"\"");
     let of_class = rows.iter().filter(|row| row.class == rows[0].class).count();
     let sql = format!("SELECT count(*) AS n FROM \"{class}\" WHERE ts >= {first} AND ts <= {last}");
@@ -182,7 +182,7 @@ fn views_joins_and_names_that_hide_the_time_are_counted_right() {
         rows[0]["n"].as_i64().unwrap()
     };
     for (sql, wanted) in [
-        // Nothing of these is a step of the time of events.
+        // None of these is a step of the event time.
         ("SELECT count(*) AS n FROM (SELECT ts AS t FROM events) WHERE t > 0", 20_000),
         ("SELECT count(*) AS n FROM (SELECT DISTINCT packet / 1000000 AS ts FROM events)", 1),
         ("SELECT count(*) AS n FROM events WHERE random() < 2", 20_000),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Another engine over the same tables gives the same rows: DuckDB over what `lat table`
-//! writes as Parquet.
+//! Another engine over the same tables gives the same rows: DuckDB on Parquet files written by `lat
+//! table`.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ const OF_MEANINGS: &str = include_str!("statements/meanings.sql");
 
 const OF_FIELDS: &str = include_str!("statements/fields.sql");
 
-/// A Python with DuckDB: the one that `./x` has made for tests, else any.
+/// A Python with DuckDB: the one that `./x` made for tests, otherwise any.
 fn python() -> Option<PathBuf> {
     let own = env::var_os("LATERALIS_TEST_PYTHON").map(PathBuf::from);
     let has = |python: &PathBuf| {
@@ -31,10 +31,10 @@ fn python() -> Option<PathBuf> {
     found
 }
 
-/// Rows as text that both engines write alike, in an order of their own unless they are ordered.
+/// Rows as text that is the same for both engines; sorted unless they are ordered.
 fn normal(rows: Vec<Vec<Value>>, is_ordered: bool) -> Vec<String> {
     let cell = |value: &Value| match value {
-        // Means are computed in another order; sums of 128 bits come as numbers of any kind.
+        // Means are computed in a different order; 128-bit sums come as numbers of any kind.
         Value::Number(number) if number.is_f64() => {
             let number = number.as_f64().unwrap();
             if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.6e}") }
@@ -57,7 +57,7 @@ fn statements(text: &str) -> Vec<String> {
     statements.map(str::to_owned).collect()
 }
 
-/// Runs statements by both engines; how many rows there were.
+/// Runs statements in both engines; returns the number of rows.
 fn compare(trace: &Path, name: &str, text: &str) -> usize {
     let statements = statements(text);
     let (Some(lat), Some(python)) = (lat(), python()) else { return usize::MAX };
@@ -106,14 +106,14 @@ fn compare(trace: &Path, name: &str, text: &str) -> usize {
     count
 }
 
-/// The statement with columns named c0, c1, …, so that none of a name is lost in JSON.
+/// The statement with columns named c0, c1, …, so that equal names are not lost in JSON.
 fn positional(statement: &str) -> String {
     let columns = columns(statement);
     let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
     format!("WITH result({}) AS ({statement}) SELECT * FROM result", names.join(", "))
 }
 
-/// How many columns the outermost SELECT has: commas outside of parentheses up to FROM.
+/// Number of columns of the outermost SELECT: commas outside of parentheses up to FROM.
 fn columns(statement: &str) -> usize {
     let mut depth = 0_i32;
     let mut columns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One program for all tests: to link the engine takes longer than most of them.
+//! One program for all tests: linking the engine takes longer than most of them.
 
 mod analyses;
 mod command;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What people write wrongly at first is told in words that say what to write instead.
+//! Common mistakes give messages with the correct form.
 
 use crate::place::{data, outcome, run};
 
-/// Statements, and the words that must be said.
+/// Statements, and the expected texts in the message.
 const MISTAKES: [(&str, &str); 34] = [
     (
         "SELECT sum(class) FROM events",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where tests find traces, `lat`, and a folder of their own.
+//! Locations of traces, `lat`, and folders for tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn data(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// The `lat` of the same sources: it is built before, for building it here would take longer
+/// The `lat` of the same sources, which must have been built before: building it here would take longer
 /// than all tests.
 pub fn lat() -> Option<PathBuf> {
     let told = std::env::var_os("LATERALIS_LAT").map(PathBuf::from);
@@ -43,7 +43,7 @@ pub fn demo() -> Option<&'static Path> {
     DEMO.get_or_init(|| record("demo")).as_deref()
 }
 
-/// A recording of its own of the demonstration.
+/// A separate recording of the demonstration.
 pub fn record(name: &str) -> Option<PathBuf> {
     let lat = lat()?;
     let place = folder(&format!("{name}-{}", std::process::id()));
@@ -60,7 +60,7 @@ pub fn record(name: &str) -> Option<PathBuf> {
     Some(place.join("recording"))
 }
 
-/// What `lat` prints as JSON.
+/// JSON output of `lat`.
 pub fn lat_json(lat: &Path, arguments: &[&str]) -> Value {
     let output = Command::new(lat).args(arguments).stdin(Stdio::null()).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|why| {
@@ -68,14 +68,14 @@ pub fn lat_json(lat: &Path, arguments: &[&str]) -> Value {
     })
 }
 
-/// `lat-sql` about a trace, not started yet.
+/// `lat-sql` for a trace, not started yet.
 pub fn command(trace: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lat-sql"));
     command.arg(trace).args(arguments).stdin(Stdio::null());
     command
 }
 
-/// What `lat-sql` does.
+/// Runs `lat-sql`.
 pub fn run(trace: &Path, arguments: &[&str]) -> Output {
     command(trace, arguments).output().unwrap()
 }
@@ -88,7 +88,7 @@ pub fn rows(trace: &Path, sql: &str) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{sql}: {why}: {said}"))
 }
 
-/// How it ended, and what it said on standard error.
+/// Exit code, and standard error.
 pub fn outcome(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }

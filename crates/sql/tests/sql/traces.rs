@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Answers over real traces are those of a walk over all their events.
+//! Results on real traces equal those of a walk over all their events.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::place::data;
 
 pub const MIB: usize = 1 << 20;
-/// Packets end behind their last event, but not so long.
+/// Packets end after their last event, but not by this much.
 const HOUR: i64 = 3_600_000_000_000;
 
 /// Bytes written by several results.
@@ -65,7 +65,7 @@ fn one(session: &Session, sql: &str) -> Value {
     rows[0].clone()
 }
 
-/// Times and processors of all events, by the name of their kind.
+/// Times and CPUs of all events, by class name.
 fn walk(path: &Path) -> BTreeMap<String, Vec<(i64, Option<u32>)>> {
     let recording = Recording::open(path).unwrap();
     let mut found: BTreeMap<String, Vec<_>> = BTreeMap::new();
@@ -101,7 +101,7 @@ fn counts_sums_and_percentiles_are_those_of_a_walk() {
             assert_eq!(row["total"].as_i64(), Some(total));
             assert_eq!(row["p"].as_i64(), Some(times[rank]));
         }
-        // Each kind of event is a table, and has the rows that it has among all.
+        // Each event class is a table with the same rows as among all events.
         for (class, events) in &walked {
             let name = class.replace('"', "\"\"");
             let row = one(&session, &format!("SELECT count(*) AS n FROM \"{name}\""));
@@ -121,7 +121,7 @@ fn a_window_of_time_gives_the_events_in_it_and_leaves_other_packets_alone() {
     assert!(inside > 0 && inside < times.len());
     let sql = format!("SELECT count(*) AS n FROM events WHERE ts BETWEEN {begin} AND {end}");
     assert_eq!(one(&session, &sql)["n"].as_u64(), Some(inside as u64));
-    // What is asked of the store is pruned by it.
+    // The request to the store is pruned accordingly.
     let traces = Traces::new(vec![Recording::open(&path).unwrap()]);
     let table = traces.table("events").unwrap();
     let interval = Interval { begin: Some(Nanos(last + HOUR)), end: None };
@@ -132,7 +132,7 @@ fn a_window_of_time_gives_the_events_in_it_and_leaves_other_packets_alone() {
 
 #[test]
 fn conditions_leave_out_packets_and_events_before_they_are_decoded() {
-    // Some of hundreds of packets are of a window; whole packets are of a processor.
+    // A window contains some of hundreds of packets; a CPU contains whole packets.
     let traces = ["traces/generated/lttng-ust-20k", "traces/generated/barectf-200k"];
     let traces: Vec<PathBuf> = traces.into_iter().filter_map(data).collect();
     let (mut windows, mut processors) = (0, 0);
@@ -158,11 +158,11 @@ fn conditions_leave_out_packets_and_events_before_they_are_decoded() {
             windows += 1;
         }
         assert_eq!(number(&found[0], "n"), rows as i64);
-        // Behind everything: none at all.
+        // After everything: none at all.
         let (_, (packets, rows)) =
             reads(&format!("SELECT * FROM events WHERE ts > {}", last + HOUR));
         assert_eq!((packets, rows), (0, 0));
-        // A processor: only its packets.
+        // A CPU: only its packets.
         let (cpus, _) = reads("SELECT cpu, count(*) AS n FROM packets GROUP BY cpu");
         for cpu in cpus.iter().filter(|row| row["cpu"].is_number()) {
             let sql = format!("SELECT count(*) AS n FROM events WHERE cpu = {}", cpu["cpu"]);
@@ -171,7 +171,7 @@ fn conditions_leave_out_packets_and_events_before_they_are_decoded() {
             processors += 1;
             assert_eq!(number(&found[0], "n"), rows as i64);
         }
-        // A kind of event: nothing of the others, and none that there is not.
+        // An event class: none of the others, and nothing for one that does not exist.
         let (classes, _) = reads("SELECT class, count FROM classes WHERE count > 0");
         assert!(classes.len() > 1);
         for class in &classes {
@@ -185,7 +185,7 @@ fn conditions_leave_out_packets_and_events_before_they_are_decoded() {
         }
         let (_, read) = reads("SELECT * FROM events WHERE class IN ('no such', 'nor such')");
         assert_eq!(read, (0, 0));
-        // A limit ends the reading; all columns or one make no difference to the rows.
+        // A limit ends reading; reading all columns or one makes no difference to the rows.
         let (rows, (_, read)) = reads("SELECT ts FROM events LIMIT 5");
         assert!(rows.len() == 5 && read < all_rows, "{read} of {all_rows}");
     }
@@ -205,14 +205,14 @@ fn a_query_that_needs_more_memory_than_it_may_is_refused_in_words() {
 #[test]
 fn a_join_without_equal_columns_is_right_or_refused_and_never_panics() {
     let Some(path) = data("traces/generated/lttng-ust-20k") else { return };
-    // The left side is distributed over cores, and is more than there is memory for.
+    // The left side is distributed over cores, and does not fit in memory.
     let session = session(&path, 4 * MIB);
     let sql = "SELECT count(*) FROM events a, events b, events c WHERE a.ts + b.ts > c.ts";
     for _ in 0..3 {
         let error = ask(&session, sql).unwrap_err();
         assert!(error.starts_with("out of memory for this query"), "{error}");
     }
-    // Each row of the left finds nothing, on every core.
+    // Each row of the left side has no match, on every core.
     for (memory, is_enough) in [(64 * MIB, true), (MIB / 8, false)] {
         let session = self::session(&path, memory);
         for (join, rows) in [("LEFT", 20_000), ("LEFT ANTI", 20_000), ("LEFT SEMI", 0)] {
@@ -229,7 +229,7 @@ fn a_join_without_equal_columns_is_right_or_refused_and_never_panics() {
             }
         }
     }
-    // What is below such a join, and above it, may use the disk as ever.
+    // Operators below and above such a join may use the disk as usual.
     let small = self::session(&path, MIB);
     let sql = "SELECT count(*) AS n FROM (SELECT a.ts FROM events a JOIN (SELECT 5 AS x) b \
                ON a.ts > b.x ORDER BY a.ts, a.fields)";

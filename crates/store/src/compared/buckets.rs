@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much in each stretch of a run, when nobody knows yet how long the run will be.
+//! Histogram over the length of a run that is not known in advance.
 
-/// Stretches that are kept.
+/// Largest number of buckets.
 const MAX: usize = 64;
-/// Amounts by equal stretches of time, or of work; stretches are joined in pairs when there are too many.
+/// Amounts in equal buckets of time, or of work; buckets are joined in pairs when there are too many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buckets {
-    /// Nanoseconds, or events.
+    /// Width in nanoseconds, or events.
     each: i64,
     amounts: Vec<u64>,
 }
 
 impl Buckets {
-    /// Stretches of a length in nanoseconds.
+    /// Buckets of time; positions are in nanoseconds.
     pub fn of_time() -> Self {
         Self { each: 1 << 20, amounts: Vec::new() }
     }
 
-    /// Stretches of so many events.
+    /// Buckets of work; positions are numbers of events.
     pub fn of_events() -> Self {
         Self { each: 16, amounts: Vec::new() }
     }
 
-    /// Adds an amount at a place since the beginning; before it counts as at it.
+    /// Adds an amount at a position since the begin; negative positions count as 0.
     pub fn add(&mut self, at: i64, amount: u64) {
         let at = at.max(0);
         while at / self.each >= MAX as i64 {
@@ -42,7 +42,7 @@ impl Buckets {
         self.each *= 2;
     }
 
-    /// Adds what others have.
+    /// Adds the amounts of another histogram.
     pub fn merge(&mut self, mut other: Self) {
         while self.each < other.each {
             self.double();
@@ -55,12 +55,12 @@ impl Buckets {
         }
     }
 
-    /// All together.
+    /// Sum of all amounts.
     pub fn total(&self) -> u64 {
         self.amounts.iter().fold(0_u64, |a, b| a.saturating_add(*b))
     }
 
-    /// The amount of each stretch of a run of this length, also of those behind the last.
+    /// Amounts of all buckets of a run of this length, including empty ones at its end.
     pub fn stretches(&self, length: f64) -> Vec<u64> {
         let count = (length / self.each as f64).ceil().clamp(1.0, MAX as f64);
         let mut amounts = self.amounts.clone();

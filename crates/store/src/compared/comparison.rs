@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers of the good and of the bad recordings, compared name by name and ranked.
+//! Compares measurements of good and bad recordings by name, and ranks the differences.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,33 @@ use lateralis_model::Quality;
 
 use super::observed::{Observed, Of};
 
-/// Below this error within the runs, something is worth more runs though it is not sure.
+/// Below this p-value within the runs, a difference that is not certain is reported as possible.
 const PERHAPS_WITHIN: f64 = 1e-4;
-/// And below this one between them.
+/// The p-value between runs must be below this as well.
 const PERHAPS_BETWEEN: f64 = 0.2;
-/// Of the tolerated error so much is for medians, and the rest for means and tails, which tell
-/// more of accidents.
+/// Part of the tolerated error for medians; the rest is for means and tails, which depend more on
+/// accidents.
 const TYPICAL_SHARE: f64 = 0.7;
 
-/// Which number of a name moved.
+/// Statistic of a name that moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// The median, and the quartiles with it.
+    /// The median, together with the quartiles.
     Typical,
-    /// The lower quartile alone.
+    /// The lower quartile only.
     Lower,
     /// The mean.
     Mean,
     /// p99.
     Tail,
-    /// How often.
+    /// Number of occurrences.
     Count,
-    /// How long all together.
+    /// Total time.
     Total,
 }
 
 impl What {
-    /// The word used in tables and JSON.
+    /// Name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Typical => "median",
@@ -50,80 +50,81 @@ impl What {
     }
 }
 
-/// A number that moved.
+/// A statistic that moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What is measured.
+    /// Kind of measurement.
     pub of: Of,
-    /// Of whom.
+    /// Name of the measured span, channel, event class or thread.
     pub name: String,
-    /// Which number of it.
+    /// The statistic.
     pub what: What,
-    /// How it moved; nanoseconds, or how often in a run.
+    /// Its shift, in nanoseconds or occurrences per run.
     pub shift: Shift,
-    /// Share of wrong ones among differences up to this one.
+    /// Expected fraction of wrong ones among the differences up to this one.
     pub probability: f64,
-    /// Below this no number of it can be sure with so many recordings, whatever they say; 0 of what
-    /// does not wait.
+    /// Lower bound of `probability` with this number of recordings, whatever they contain; 0 for
+    /// durations without waits.
     pub least_probability: f64,
-    /// Nanoseconds of a bad run that this stands for; 0 for counts of events.
+    /// Nanoseconds of a bad run that this explains; 0 for counts of events.
     pub explained_ns: f64,
-    /// How many per run, before and after.
+    /// Occurrences per run, before and after.
     pub count: (f64, f64),
-    /// Cliff's delta, of durations.
+    /// Cliff's delta, for durations.
     pub delta: Option<f64>,
-    /// How far the numbers can be trusted.
+    /// Quality of the numbers.
     pub quality: Quality,
 }
 
 impl Difference {
-    /// How many recordings of each side could make it sure, where it waits and these are not enough.
+    /// Number of recordings per side that could make it certain, if there are waits and too few
+    /// recordings.
     pub fn recordings_needed(&self, options: &Options) -> Option<usize> {
         let is_enough = |runs: &usize| chance_of_two_states(*runs, *runs) <= options.error;
         (self.least_probability > options.error).then(|| (1..100).find(is_enough)).flatten()
     }
 
-    /// Whether there is more of it.
+    /// Whether it increased.
     pub fn is_worse(&self) -> bool {
         self.shift.is_up()
     }
 }
 
-/// Everything `lat diff` says.
+/// Results of `lat diff`.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// Surely different, the one that explains most time first; counts behind.
+    /// Certain differences, the one that explains most time first; counts last.
     pub differences: Vec<Difference>,
-    /// Perhaps different: more recordings would tell.
+    /// Possible differences: more recordings would decide.
     pub perhaps: Vec<Difference>,
-    /// Numbers compared.
+    /// Number of comparisons.
     pub compared: usize,
-    /// Whether events are missing on a side: good, bad.
+    /// Whether events are missing, for the good and the bad side.
     pub is_lossy: (bool, bool),
-    /// Events per run: good, bad.
+    /// Events per run, for the good and the bad side.
     pub events: (f64, f64),
-    /// Seconds per run: good, bad.
+    /// Seconds per run, for the good and the bad side.
     pub seconds: (f64, f64),
-    /// By which factor everything is longer, where several names tell.
+    /// Common factor of all durations, if there are several names.
     pub pace: Option<Together>,
 }
 
-/// By which factor all durations together are longer.
+/// Common factor of all durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Together {
     /// The factor.
     pub factor: f64,
-    /// Least and largest: 95 % confidence.
+    /// Least and largest factor at 95 % confidence.
     pub interval: (f64, f64),
-    /// Probability that machines alone are so far apart.
+    /// Probability of such a difference between machines alone.
     pub probability: f64,
-    /// Whether it is the program: shifts are told with it. Else it is taken for the machine, and
-    /// they are told beside it.
+    /// Whether the program is the cause: shifts then include the factor. Otherwise it is attributed to
+    /// the machine, and shifts are relative to it.
     pub is_program: bool,
 }
 
 impl Comparison {
-    /// Compares recordings of a good program with those of another.
+    /// Compares recordings of a good program with those of a bad one.
     pub fn of(good: &[Observed], bad: &[Observed], options: &Options) -> Self {
         let lossy = |side: &[Observed]| side.iter().any(|one| one.lost > 0);
         let mean = |side: &[Observed], of: fn(&Observed) -> f64| {
@@ -136,7 +137,7 @@ impl Comparison {
             seconds: both(|one| one.seconds),
             ..Self::default()
         };
-        // Each is a family of questions of its own.
+        // Each of these is a family of comparisons of its own.
         let telling = names(good, bad, |one| &one.durations, is_cause);
         let telling: Vec<&(Of, String)> = telling.into_iter().collect();
         let sides: Vec<Sides> =
@@ -147,7 +148,8 @@ impl Comparison {
             Err(_) => paces.others.clone(),
         };
         comparison.add(durations(good, bad, is_cause, own, options), options);
-        // Of the rest is what they are inside of judged: what surely moved tells no pace.
+        // Containing spans are judged by the remaining names: those that certainly moved do not define
+        // the pace.
         let moved = |place: &(Of, String)| {
             let is_it = |found: &Difference| found.of == place.0 && found.name == place.1;
             comparison.differences.iter().any(is_it)
@@ -180,7 +182,7 @@ impl Comparison {
         comparison
     }
 
-    /// One family: of each name the first of its numbers that surely moved.
+    /// Adds a family of comparisons: for each name the first statistic that certainly moved.
     fn add(&mut self, names: Vec<Vec<Difference>>, options: &Options) {
         self.compared += names.len();
         let mut names = names;
@@ -192,7 +194,7 @@ impl Comparison {
             let mut all: Vec<f64> = part.iter().map(|d| d.shift.probability).collect();
             adjust(&mut all);
             for (number, adjusted) in part.into_iter().zip(all) {
-                // What a cause moved with it is no question of its own.
+                // Containing spans move with their causes and are not comparisons of their own.
                 let is_whole = number.of == Of::Whole && !tails;
                 let share = if has_tails && !is_whole { share } else { 1.0 };
                 number.probability = (adjusted / share).min(1.0).max(number.least_probability);
@@ -213,7 +215,7 @@ impl Comparison {
     }
 }
 
-/// Everything that either side has of a kind.
+/// All names of a kind on either side.
 fn names<'a, T: 'a>(
     good: &'a [Observed],
     bad: &'a [Observed],
@@ -223,7 +225,7 @@ fn names<'a, T: 'a>(
     good.iter().chain(bad).flat_map(|one| of(one).keys()).filter(|key| is_kind(key.0)).collect()
 }
 
-/// What takes time by itself, and so tells how fast the machine was.
+/// Whether it takes time by itself, and so reflects the speed of the machine.
 fn is_cause(of: Of) -> bool {
     matches!(of, Of::Own | Of::Message)
 }
@@ -235,7 +237,7 @@ fn paced(good: &[Observed], bad: &[Observed], place: &(Of, String), options: &Op
     paced_by(&of(good, place), &of(bad, place), options)
 }
 
-/// Of one name alone nothing is common.
+/// A single name has no common factor.
 fn together(sides: &[Sides], paces: &Paces) -> Option<Together> {
     let is_on_both = |sides: &&Sides| {
         sides.good.iter().any(Option::is_some) && sides.bad.iter().any(Option::is_some)
@@ -285,7 +287,7 @@ fn of_durations((of, name): &(Of, String), shift: &DurationShift) -> Vec<Differe
     };
     let mut numbers = Vec::new();
     if let Some(body) = shift.body {
-        // Sure is what is sure of the quartiles; shown is the median.
+        // The certainty is that of the quartiles; the shown value is the median.
         let (probability, within) = (body.probability, body.probability_within);
         let median = Shift { probability, probability_within: within, ..shift.median };
         numbers.push(difference(What::Typical, median, shift.body_ns()));
@@ -322,7 +324,7 @@ fn counts(good: &[Observed], bad: &[Observed], of: Of, options: &Options) -> Vec
             side.iter().map(|one| one.count as f64).sum::<f64>() / side.len().max(1) as f64
         };
         let count = (mean(&good), mean(&bad));
-        // Processor time is counted in microseconds.
+        // CPU time is counted in microseconds.
         let (what, unit) = if of == Of::Cpu { (What::Total, 1000.0) } else { (What::Count, 1.0) };
         let explained_ns = if of == Of::Cpu { (count.1 - count.0) * unit } else { 0.0 };
         let shift = Shift { before: count.0 * unit, after: count.1 * unit, ..shift };

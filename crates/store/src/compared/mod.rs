@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recordings as numbers that can be compared, name by name, and what changed between them.
+//! Comparison of recordings: measurements by name, and the differences between them.
 //!
 //! ```text
 //! recording ─ Observed::of ─► durations, latencies, counts ─┐

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What one recording gives to be compared: durations, latencies, counts, processor time, all by
-//! names that the next recording has, too.
+//! Measurements of one recording, keyed by name, for comparison: durations, latencies, counts, CPU time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,27 +13,27 @@ use super::buckets::Buckets;
 use crate::chosen::Chosen;
 use crate::facts::{Fact, Facts, Kind, Kinds};
 
-/// Kinds of keys of one span that are compared each for itself; what is beyond goes together.
+/// Largest number of key classes of a span that are compared individually; the rest is combined.
 const MAX_KEY_CLASSES: usize = 64;
 
-/// What is measured of a name.
+/// Kind of measurement of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Of {
-    /// Time in a span and in no span inside of it; the whole of it where it has a key, since
-    /// such spans belong to a thing and not to a thread.
+    /// Self time of a span; the whole duration if the span has a key, since such spans belong to an
+    /// object rather than a thread.
     Own,
-    /// The whole of a span that has others inside.
+    /// Whole duration of a span that has others inside.
     Whole,
-    /// Time of messages on their way.
+    /// Latency of messages.
     Message,
-    /// Events of a class.
+    /// Number of events of a class.
     Count,
-    /// Time that threads of this name ran.
+    /// Running time of threads with this name.
     Cpu,
 }
 
 impl Of {
-    /// The word used in tables and JSON.
+    /// Name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "span",
@@ -50,30 +49,30 @@ impl Of {
 #[derive(Debug, Default)]
 struct Times {
     nanos: Vec<u64>,
-    /// Touched by losses or damage, and left out.
+    /// Number of values left out because losses or damage affect them.
     touched: u64,
 }
 
-/// One recording as numbers.
+/// Measurements of one recording.
 #[derive(Debug, Default, PartialEq)]
 pub struct Observed {
-    /// Durations by what they are of.
+    /// Durations by kind and name.
     pub durations: BTreeMap<(Of, String), Run>,
-    /// How often, by what.
+    /// Counts by kind and name.
     pub counts: BTreeMap<(Of, String), Counted>,
-    /// Events lost: `u64::MAX` where nobody knows.
+    /// Number of lost events; `u64::MAX` if unknown.
     pub lost: u64,
-    /// Events seen.
+    /// Number of recorded events.
     pub events: u64,
-    /// From the beginning to the end, in seconds.
+    /// Length of the recording in seconds.
     pub seconds: f64,
 }
 
 #[derive(Default)]
 struct Gathering {
-    /// When the first chosen event happened.
+    /// Time of the first selected event.
     begin: Nanos,
-    /// Of what is chosen.
+    /// Extent of the selection.
     extent: Extent,
     times: HashMap<(Of, u32, u64), Times>,
     key_classes: HashMap<u32, HashMap<u64, String>>,
@@ -81,10 +80,10 @@ struct Gathering {
 }
 
 impl Observed {
-    /// Reads what is chosen of a recording.
+    /// Measures the selected events of a recording.
     ///
-    /// Cost: one pass in the order of time, and another where it finds damage that opening did
-    /// not: only then is it known what to trust. Memory of eight bytes for each span and message.
+    /// Cost: one pass in time order, and another one if it finds damage that opening did not: only then
+    /// is it known which values are affected. Memory: eight bytes for each span and message.
     #[must_use]
     pub fn of(chosen: &Chosen<'_>) -> Self {
         let known = chosen.source.damage().to_vec();
@@ -114,7 +113,7 @@ impl Observed {
             let is_chosen = (chosen.contains)(&event);
             gathering.begin = gathering.extent.begin().unwrap_or(event.time);
             facts.tell(&event, |kinds, at, fact| {
-                // Who is who is known from events that are not chosen, too.
+                // Events that are not selected still map threads to processes.
                 if is_chosen || matches!(fact, Fact::Belongs { .. }) {
                     deriver.fact(kinds, at, fact, &mut gathering);
                 } else {
@@ -152,7 +151,7 @@ impl Observed {
         let mut by_name: BTreeMap<String, Buckets> = BTreeMap::new();
         for (stream, counts) in trace.stream_classes.iter().zip(counts) {
             for (class, count) in stream.event_classes.iter().zip(counts) {
-                // What the tracer says of itself depends on how threads took turns.
+                // Events of the tracer itself depend on how threads happened to take turns.
                 if !class.name.starts_with("lateralis:") && count.total() > 0 {
                     let of = by_name.entry(class.name.clone());
                     of.or_insert_with(Buckets::of_events).merge(count);
@@ -175,14 +174,14 @@ impl Observed {
         }
         let all = by_name.values().map(Buckets::total).sum();
         for (name, buckets) in by_name {
-            // Nobody knows how much longer they ran in what is missing.
+            // The running time in gaps is unknown.
             let missing = if self.lost > 0 { u64::MAX } else { 0 };
             let counted = Counted { missing, ..self.counted(&buckets, all, self.seconds * 1e9) };
             self.counts.insert((Of::Cpu, name), counted);
         }
     }
 
-    /// Of stretches of a run of this length.
+    /// Counts in the parts of a run of this length.
     fn counted(&self, buckets: &Buckets, all: u64, length: f64) -> Counted {
         let (count, seconds) = (buckets.total(), self.seconds);
         Counted { count, all, seconds, stretches: buckets.stretches(length), missing: self.lost }
@@ -209,7 +208,7 @@ impl Observed {
             let missing = self.lost.saturating_add(times.touched);
             self.durations.insert(place, Run::new(times.nanos, missing));
         }
-        // The whole says nothing more where nothing is inside.
+        // The whole duration adds nothing if nothing is inside.
         let own: Vec<String> = self.durations.keys().map(|(_, name)| name.clone()).collect();
         for name in own {
             let (own, whole) = ((Of::Own, name.clone()), (Of::Whole, name));
@@ -237,13 +236,13 @@ impl DerivedSink for Gathering {
         let (kind, duration_ns) = (span.kind, span.duration_ns().unwrap_or(0));
         match (span.status, span.begin.and_then(|begin| begin.edge.key)) {
             (SpanStatus::Unfinished | SpanStatus::Orphan, _) => {}
-            // Its thread is in doubt: a span fewer is seen.
+            // Its thread is in doubt: one span fewer is counted.
             (SpanStatus::Doubtful, _) => {
                 for of in [Of::Own, Of::Whole] {
                     self.time((of, kind, 0), false, 0);
                 }
             }
-            // What whoever recorded it has measured itself is certain; not what is inside of it.
+            // The duration measured by the producer is certain; its self time is not.
             (SpanStatus::Whole, _) => self.time((Of::Whole, kind, 0), true, duration_ns),
             (SpanStatus::Complete, Some(key)) => {
                 let class = self.key_class(kind, key, kinds);
@@ -279,8 +278,8 @@ impl DerivedSink for Gathering {
 }
 
 impl Gathering {
-    /// Spans whose key is a word are of a kind of their own: the word means the same in the next
-    /// recording. Numbers and addresses mean nothing there.
+    /// Class of a key: spans with a textual key get a class of their own, as the text means the same in
+    /// the next recording. Numbers and addresses do not.
     fn key_class(&mut self, span: u32, key: u64, kinds: &Kinds) -> u64 {
         let classes = self.key_classes.entry(span).or_default();
         if classes.contains_key(&key) {
@@ -292,7 +291,7 @@ impl Gathering {
                 classes.insert(key, text);
                 key
             }
-            // No number of a key that has a class: those are counted from 0.
+            // Not a class number of any key: those are counted from 0.
             None => u64::MAX,
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Everything around one span, as the kernel of critical paths wants it.
+//! Collects the scheduling graph around one span for critical-path analysis.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,50 +20,50 @@ use super::locks::{Locks, Part, object};
 use crate::chosen::Chosen;
 use crate::facts::{At, Fact, Facts, Kind, Kinds, Waker};
 
-/// A path with the names of everything in it.
+/// A critical path with the names of everything in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
-    /// Whose it is.
+    /// The span.
     pub found: Found,
     /// The segments.
     pub path: Path,
-    /// Where the time went.
+    /// Distribution of the time.
     pub shares: Vec<Share>,
-    /// Names by number, of spans and channels.
+    /// Names of spans and channels by number.
     pub names: Vec<String>,
-    /// Number and name of each thread.
+    /// Id and name of each thread.
     pub threads: Vec<(u32, Option<String>)>,
-    /// Unknown where events are missing inside of the span, or before: what was open when it
-    /// began, who held what and which messages were on their way is known from there.
+    /// Quality: unknown if events are missing inside the span or before it, as those before determine the
+    /// open spans, lock owners and messages in flight at its begin.
     pub quality: Quality,
-    /// Whether they are missing inside.
+    /// Whether events are missing inside the span.
     pub is_missing_inside: bool,
     /// Whether events are missing inside or before, as far as it matters.
     pub is_missing: bool,
-    /// Whether a thread waits on the path, and what woke it is not known for sure: then the quality
-    /// is unknown as well.
+    /// Whether a thread waits on the path and its waker is not known for certain: then the quality is
+    /// unknown as well.
     pub is_waker_unknown: bool,
-    /// What is not known, and how to record what tells it.
+    /// Unknown parts of the path, and how to record the missing information.
     pub hints: Vec<Hint>,
-    /// Page faults of each segment; empty where the trace does not tell of them.
+    /// Page faults in each segment; empty if the trace does not contain them.
     pub page_faults: Vec<u64>,
 }
 
-/// What a path does not tell.
+/// Information that is missing from a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hint {
-    /// What is not known.
+    /// The missing information.
     pub what: &'static str,
-    /// Options of `lat record` with which it is.
+    /// Options of `lat record` that record it.
     pub record: &'static str,
 }
 
-/// What is kept of an event.
+/// State saved for an event.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
-    /// Since when its thread may have been waiting then.
+    /// Time since which its thread may have been waiting.
     idle_since: Nanos,
-    /// Of one that begins a wait, what for.
+    /// Object of the wait, if it begins one.
     object: Option<u64>,
 }
 
@@ -74,45 +74,47 @@ struct Gathering<'a> {
     waitings: Vec<Waiting>,
     holds: Vec<Hold>,
     tids: Numbering<u32>,
-    /// Since when the thread of the event may have been waiting, and what for it waits if it begins to.
+    /// Time since which the thread of the event may have been waiting, and the object of the wait if one
+    /// begins.
     seen: Seen,
-    /// The processor of the event.
+    /// CPU of the event.
     cpu: Option<u32>,
-    /// Since when that thread may have been waiting after the event.
+    /// Time since which that thread may have been waiting after the event.
     next_idle_since: Nanos,
-    /// How many of a kind are open on a thread; kinds of which two were are no activity of it.
+    /// Number of open spans of a kind on a thread; kinds that had two open at once are not activities of
+    /// the thread.
     open: HashMap<(u32, u32), u32>,
     things: HashSet<u32>,
-    /// Since when each thread may have been waiting, seen from its last event.
+    /// Time since which each thread may have been waiting, as of its last event.
     idle_since: HashMap<u32, Nanos>,
-    /// Interrupts that each processor is in the midst of: since when, and the name.
+    /// Open interrupts of each CPU: begin and name.
     interrupts: HashMap<u32, Vec<(Nanos, u32, u32)>>,
-    /// What a device completed last on each processor.
+    /// Last completion of a device on each CPU.
     completed: HashMap<u32, (Nanos, u32)>,
     /// Names of interrupts and devices.
     labels: Vec<String>,
-    /// When threads had page faults.
+    /// Times of page faults by thread.
     faults: HashMap<u32, Vec<Nanos>>,
     fault_count: usize,
     facts: &'a Facts,
 }
 
-/// Names of interrupts and devices that are told apart; more have the name of the last.
+/// Largest number of distinct names of interrupts and devices; further ones share the last name.
 const LABELS_MAX: usize = 256;
-/// Page faults that are counted one by one.
+/// Largest number of page faults that are stored.
 const FAULTS_MAX: usize = 1 << 22;
-/// Where the trace does not tell of interrupts: what a device has completed so long before a wake-up, and on
-/// the same processor, is what the wake-up was for.
+/// If the trace has no interrupts: a completion by a device at most this long before a wakeup, on the
+/// same CPU, is taken as its purpose.
 const COMPLETION_NS: i64 = 100_000;
 /// Names of software interrupts by their number (`include/linux/interrupt.h`).
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 impl Explained {
-    /// Walks back through what happened around a span. Of what is chosen only the time counts:
-    /// others than those chosen may have been waited for.
+    /// Walks back through the events around a span. Of the selection only the time range is used: events
+    /// outside of the selection may be causes of waits.
     ///
-    /// Cost: one pass over the events up to its end; memory by what happens inside of it.
+    /// Cost: one pass over the events up to the end of the span; memory proportional to events inside it.
     #[must_use]
     pub fn of(chosen: &Chosen<'_>, found: &Found) -> Self {
         let (begin, end) = (found.span.begin.time, found.span.end.time);
@@ -123,7 +125,7 @@ impl Explained {
             .iter()
             .flat_map(|of| &of.event_classes)
             .any(|class| is_page_fault(&class.name));
-        // The kinds do not change while events are read; keys do.
+        // The set of kinds does not change while events are read; keys do.
         let kinds = chosen.facts();
         let mut gathering = Gathering::new(begin, &kinds);
         gathering.tids.number(found.tid);
@@ -182,7 +184,7 @@ impl Explained {
             threads: gathering.tids.things().iter().map(name).collect(),
             quality: match (is_exact, found.is_open) {
                 (true, false) => Quality::Exact,
-                // Events after the last one can only prolong it.
+                // Missing events after the last one can only make it longer.
                 (true, true) => Quality::LowerBound,
                 (false, _) => Quality::Unknown,
             },
@@ -193,8 +195,8 @@ impl Explained {
     }
 }
 
-/// Who ended the waits. Where no object is ever of two threads, the fields do not tell locks
-/// apart but threads; then any release of the family will do.
+/// Finds the threads that ended the waits. If no object ever occurs on two threads, the fields identify
+/// threads rather than locks; then any release of the family matches.
 fn known_causes(waitings: &[Waiting], holds: &[Hold]) -> Vec<lateralis_analysis::path::Wait> {
     let mut owners: HashMap<(u32, u64), u32> = HashMap::new();
     let mut shared: HashSet<u32> = HashSet::new();
@@ -240,7 +242,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// An event, before what it says.
+    /// Called for an event, before its facts.
     fn comes(&mut self, event: &Event<'_>, at: &At) {
         let tid = at.writer.map(|writer| writer.tid);
         let idle_since = tid.and_then(|tid| self.idle_since.get(&tid)).copied();
@@ -257,7 +259,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The locks that a fact is about: their fields are those of the event.
+    /// Processes the locks of a fact: their fields are those of the event.
     fn fact_of(&mut self, event: &Event<'_>, at: &At, fact: Fact) {
         match fact {
             Fact::Begin { span, .. } => {
@@ -277,7 +279,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// After all that it says.
+    /// Called after all facts of an event.
     fn has_come(&mut self, at: &At) {
         if let Some(writer) = at.writer {
             self.idle_since.insert(writer.tid, self.next_idle_since);
@@ -289,11 +291,11 @@ impl<'a> Gathering<'a> {
         kind.is_some_and(|kind| kind.keys.iter().any(|key| key == KEY_CPU))
     }
 
-    /// A name of its own, behind those of spans and channels.
+    /// Number of a label, following those of spans and channels.
     fn label(&mut self, text: String) -> u32 {
         let kinds = self.facts.kinds();
         let first = kinds.spans.len() + kinds.channels.len();
-        // Interrupts and devices are few.
+        // The number of interrupts and devices is small.
         let known = self.labels.iter().position(|label| *label == text);
         let index = known.unwrap_or_else(|| {
             if self.labels.len() < LABELS_MAX {
@@ -304,7 +306,7 @@ impl<'a> Gathering<'a> {
         (first + index) as u32
     }
 
-    /// Page faults of the thread of a segment while it lasts.
+    /// Page faults of the thread of a segment during it.
     fn faults_in(&self, segment: &Segment) -> u64 {
         let tid = self.tids.things().get(segment.thread as usize);
         let Some(times) = tid.and_then(|tid| self.faults.get(tid)) else { return 0 };
@@ -312,14 +314,14 @@ impl<'a> Gathering<'a> {
         before(segment.end) - before(segment.begin)
     }
 
-    /// An interrupt begins or ends on a processor.
+    /// An interrupt begins or ends on a CPU.
     fn interrupt(&mut self, kinds: &Kinds, at: &At, (span, key): (u32, Option<u64>), begins: bool) {
         let (Some(cpu), true) = (at.cpu, self.of_cpu(span)) else { return };
         if begins {
             let label = kinds.spans.get(span as usize).map(|kind| device(kind, key));
             let label = self.label(label.unwrap_or_default());
             let open = self.interrupts.entry(cpu).or_default();
-            // More than a few within each other are ends that are missing.
+            // Deeper nesting than a few means that ends are missing.
             if open.len() < 64 {
                 open.push((at.time, span, label));
             }
@@ -329,8 +331,8 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// What the interrupt is for that wakes a thread now: what a device has completed in it, else its own
-    /// name.
+    /// Purpose of the interrupt that wakes a thread now: the completion of a device in it, otherwise its
+    /// own name.
     fn interrupt_for(&self, at: &At) -> Option<u32> {
         let cpu = at.cpu?;
         let open = self.interrupts.get(&cpu).and_then(|open| Some((open.first()?, open.last()?)));
@@ -398,7 +400,7 @@ impl<'a> Gathering<'a> {
         let channels = self.facts.kinds().spans.len() as u32;
         let message = Message {
             sender: self.tids.number(sender.tid),
-            // By clocks that may be off it has left by the time it arrives.
+            // With clock errors, the send is assumed not to be later than the receive.
             sent: send.time.min(receive.time),
             receiver: self.tids.number(receiver.tid),
             received: receive.time,
@@ -408,7 +410,7 @@ impl<'a> Gathering<'a> {
         self.builder.waits.extend(message.wait());
     }
 
-    /// By whom a thread was woken.
+    /// Cause of a wakeup of a thread.
     fn woken_by(&mut self, waker: Waker) -> WokenBy {
         match waker {
             Waker::Thread(tid) => WokenBy::Thread(self.tids.number(tid)),
@@ -423,7 +425,7 @@ fn is_page_fault(class: &str) -> bool {
     class.ends_with("page_fault_user") || class.ends_with("page_fault_kernel")
 }
 
-/// An interrupt or a device by the first of its keys: `irq 11`, `softirq NET_RX`, `block 254:0`.
+/// Name of an interrupt or device by its first key: `irq 11`, `softirq NET_RX`, `block 254:0`.
 fn device(kind: &Kind, key: Option<u64>) -> String {
     let key = key.map(|key| kind.key_text(key)).unwrap_or_default();
     let first = key.split(' ').next().unwrap_or_default();
@@ -435,16 +437,16 @@ fn device(kind: &Kind, key: Option<u64>) -> String {
     if let Some(number) = number {
         return format!("{} {}:{}", kind.name, number >> 20, number & 0xf_ffff);
     }
-    // A timer has no name but an address, which says nothing.
+    // A timer has an address instead of a name, which is not useful.
     match first.is_empty() || first.starts_with("0x") || kind.name.ends_with("timer") {
         true => kind.name.clone(),
         false => format!("{} {first}", kind.name),
     }
 }
 
-/// What these segments leave open that other events would tell.
+/// Information missing from these segments that other events would give.
 fn hints(segments: &[Segment], facts: &Facts, trace: &Trace) -> Vec<Hint> {
-    // Of a program, what interrupts do while others run is left out.
+    // If only programs are recorded, interrupts on behalf of others are left out.
     let of_programs =
         (0..trace.stream_classes.len() as u32).any(|class| trace.is_of_programs(class));
     let has_kind = |name: &str| facts.kinds().spans.iter().any(|kind| kind.name == name);
@@ -510,7 +512,7 @@ impl DerivedSink for Gathering<'_> {
             (SpanStatus::Whole, Some(ends), Some(writer)) => {
                 self.named(writer.tid, ends.begin.time, ends.end.time, span.kind);
             }
-            // What is still open at the end.
+            // Spans that are still open at the end.
             (SpanStatus::Unfinished, _, Some(writer)) if !self.of_cpu(span.kind) => {
                 let end = span.seen_until.unwrap_or(begin.edge.time);
                 self.named(writer.tid, begin.edge.time, end, span.kind);
@@ -537,7 +539,7 @@ impl DerivedSink for Gathering<'_> {
             (Some(ThreadState::Sleeping | ThreadState::Blocked | ThreadState::Stopped), _) => {
                 State::Blocked
             }
-            // It slept, and what ended that is not in the trace.
+            // It slept, and the event that ended this is not in the trace.
             (None, _) if of.is_off_cpu => State::Blocked,
             (None | Some(ThreadState::Running), _) => State::Unknown,
         };

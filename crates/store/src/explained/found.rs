@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The spans that somebody asks about.
+//! Search for the spans to be explained.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,7 +12,7 @@ use lateralis_units::Nanos;
 use crate::chosen::Chosen;
 use crate::facts::{Fact, Facts, Kinds};
 
-/// Spans that are open at one time, of which no more are told.
+/// Largest number of spans open at one time that are reported.
 const OPEN_MAX: usize = 1 << 16;
 
 /// A span to be explained.
@@ -22,42 +22,43 @@ pub struct Found {
     pub span: Span,
     /// The thread that ended it.
     pub tid: u32,
-    /// Whether it is one though events are missing.
+    /// Whether it is certain in spite of missing events.
     pub is_certain: bool,
-    /// What the clocks of its ends may be off by, where it is no longer than that; `None` inside: by any.
+    /// Error between the clocks of its ends, if the span is not longer than that; inner `None`:
+    /// unbounded.
     pub unsure_by_clocks: Option<Option<u64>>,
     /// Whether it has not ended: then it lasts at least to its end here, where the trace ends.
     pub is_open: bool,
 }
 
-/// Which spans of a name.
+/// Spans of a name to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// So many, slowest first.
+    /// The slowest ones, slowest first.
     Slowest(usize),
-    /// Those that are open then, slowest first.
+    /// Those open at this time, slowest first.
     OpenAt(Nanos),
 }
 
-/// What there is of a name.
+/// Result of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spans {
-    /// Those that are wanted, whose thread is known.
+    /// The requested spans whose thread is known.
     pub found: Vec<Found>,
-    /// Whether these would be the wanted ones if missing events were put back.
+    /// Whether the result would be the same if missing events were put back.
     pub quality: Quality,
-    /// Damage that reading has found.
+    /// Damage found while reading.
     pub damage: Vec<Damage>,
 }
 
-/// Why there is no thread, or nothing is known of it.
+/// Reason why a thread, or its state, was not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotFound {
     /// No thread has the name.
     NoThread,
     /// These threads have the name.
     Several(Vec<u32>),
-    /// What the thread did at the time is not in the trace.
+    /// The state of the thread at the time is not in the trace.
     Unknown,
 }
 
@@ -69,8 +70,8 @@ pub(super) struct NamedThread {
     last: Nanos,
 }
 
-/// A thread by its number, or by its name where only one has it, and all that it did in the chosen time,
-/// from where it is seen first to where it is seen last.
+/// Finds a thread by its id, or by its name if that is unique, and returns its whole time in the selected
+/// range, from its first event to its last.
 ///
 /// Cost: a pass over the events.
 ///
@@ -137,22 +138,22 @@ pub(super) fn named_thread(chosen: &Chosen<'_>, thread: &str) -> Result<NamedThr
 struct Finding {
     wanted: Wanted,
     gaps: Gaps,
-    /// Whether ends of the kind may be there and are not chosen, or not joined: then which spans have
-    /// not ended is unknown.
+    /// Whether ends of the kind may exist that are not selected or not matched: then it is unknown which
+    /// spans have not ended.
     has_other_ends: bool,
-    /// When the last event happened.
+    /// Time of the last event.
     last: Nanos,
-    /// The quickest lies on top.
+    /// The fastest is on top.
     slowest: BinaryHeap<(Reverse<u64>, Nanos, usize)>,
     kept: Vec<Found>,
 }
 
-/// Finds spans of a name, both of whose ends are chosen, and those that have not ended.
+/// Finds spans of a name with both ends selected, and those that have not ended.
 ///
-/// Cost: a pass over the events in the order of time, and another where it finds damage that
-/// opening did not. Memory: by open spans and by those wanted.
+/// Cost: a pass over the events in time order, and another one if it finds damage that opening did not.
+/// Memory: proportional to open spans and to the result.
 ///
-/// Errors: the names of spans that there are, those most alike first, if none has this name.
+/// Errors: the existing span names, most similar first, if none has this name.
 pub fn find(chosen: &Chosen<'_>, name: &str, wanted: Wanted) -> Result<Spans, Vec<String>> {
     let facts = chosen.facts();
     let Some(kind) = facts.kinds().spans.iter().position(|kind| kind.name == name) else {
@@ -185,7 +186,7 @@ fn pass(
     let mut finding = Finding {
         wanted,
         gaps,
-        // The ends may be in a recording whose clock is not related to that of their beginnings.
+        // The ends may be in a recording whose clock has no relation to that of their begins.
         has_other_ends: chosen.clock_errors.most().1,
         last: begin,
         slowest: BinaryHeap::new(),
@@ -196,7 +197,7 @@ fn pass(
         let is_chosen = (chosen.contains)(&event);
         finding.last = event.time;
         facts.tell(&event, |kinds, at, fact| match fact {
-            // Who is who is known from events that are not chosen, too.
+            // Events that are not selected still map threads to processes.
             Fact::Belongs { .. } => deriver.fact(kinds, at, fact, &mut finding),
             Fact::Begin { span, .. } | Fact::End { span, .. } | Fact::Whole { span, .. }
                 if span == kind && is_chosen =>
@@ -228,13 +229,14 @@ impl DerivedSink for Finding {
             }
             return;
         }
-        // What has not ended by the end of the trace: what it waits for is asked of it, too.
+        // Spans that have not ended by the end of the trace are reported as well: their waits are of
+        // interest.
         let (SpanStatus::Unfinished, Some(begin)) = (found.status, found.begin) else { return };
         let begin = begin.edge;
         if let (Some(writer), false) = (begin.writer, self.has_other_ends) {
             let time = found.seen_until.unwrap_or(self.last);
             let end = Edge { time, side: Side::End, ..begin };
-            // What is missing before it can have left it open, in place of another one.
+            // An event missing before it may have left it open in place of another one.
             let is_certain = !self.gaps.between(Nanos(i64::MIN), end.time);
             let span = Span { begin, end };
             let (tid, unsure_by_clocks) = (writer.tid, None);
@@ -261,7 +263,7 @@ impl Finding {
         }
     }
 
-    /// Forgets spans that are no longer among the slowest.
+    /// Discards spans that are no longer among the slowest.
     fn compact(&mut self) {
         let places = std::mem::take(&mut self.slowest).into_vec();
         self.kept = places.iter().map(|(_, _, index)| self.kept[*index]).collect();

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is waited for, and who has it: spans `X_wait` wait for what spans `X_held` hold, and some
-//! waits of the C library (tracer/preload) for events of another name.
+//! Locks and their owners: spans `X_wait` wait for the objects that spans `X_held` hold, and some waits
+//! of the C library (tracer/preload) are ended by events of another name.
 
 use lateralis_model::Event;
 
 use crate::facts::Kinds;
 
-/// Fields that tell whose a lock is, not which.
+/// Fields that identify the owner of a lock rather than the lock.
 const WHOSE: [&str; 8] = ["thread", "process", "tid", "pid", "vtid", "vpid", "owner", "holder"];
 
-/// Waits of the preload library: the span, the field that tells what is waited for, and the
-/// events that end the wait.
+/// Waits of the preload library: the span, the field that identifies the object, and the events that end
+/// the wait.
 const SIGNALS: [(&str, &str, &[&str]); 4] = [
     ("cond_wait", "condition", &["mutex:COND_SIGNAL", "mutex:COND_BROADCAST"]),
     ("sem_wait", "semaphore", &["mutex:SEM_POST"]),
     ("thread_join", "handle", &["thread:EXIT"]),
-    // The last to arrive lets all go.
+    // The last thread to arrive releases all.
     ("barrier_wait", "barrier", &["mutex:BARRIER_WAIT"]),
 ];
 
-/// What a kind of span has to do with waiting.
+/// Role of a kind of span in waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Part {
-    /// Nothing.
+    /// None.
     #[default]
     None,
     /// It waits.
     Waits(u32, Vec<String>),
-    /// It holds what others wait for.
+    /// It holds an object that others wait for.
     Holds(u32, Vec<String>),
 }
 
-/// By kind of span: its part, and the fields that tell which lock it is of.
+/// Role by kind of span, and the fields that identify the lock.
 #[derive(Debug, Default)]
 pub struct Locks {
     parts: Vec<Part>,
@@ -40,12 +40,12 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Of a trace with these kinds of spans.
+    /// For a trace with these kinds of spans.
     pub fn new(kinds: &Kinds) -> Self {
         let mut parts = vec![Part::None; kinds.spans.len()];
         let mut signals = Vec::new();
         for (index, kind) in kinds.spans.iter().enumerate() {
-            // The number of the waiting kind stands for the family.
+            // The number of the waiting kind identifies the family.
             let family = index as u32;
             if let Some(signal) = SIGNALS.iter().find(|signal| signal.0 == kind.name) {
                 parts[index] = Part::Waits(family, vec![signal.1.to_owned()]);
@@ -67,7 +67,7 @@ impl Locks {
         Self { parts, signals }
     }
 
-    /// The part of a kind of span.
+    /// Role of a kind of span.
     pub fn part(&self, span: u32) -> &Part {
         self.parts.get(span as usize).unwrap_or(&Part::None)
     }
@@ -80,13 +80,13 @@ impl Locks {
     }
 }
 
-/// By kind of span, whether its spans wait for locks or hold them.
+/// Whether the spans of each kind wait for locks or hold them.
 #[must_use]
 pub fn has_locks(kinds: &Kinds) -> Vec<bool> {
     Locks::new(kinds).parts.iter().map(|part| *part != Part::None).collect()
 }
 
-/// What a lock is told by, as a number; `None` where the event does not tell all of it.
+/// Key of a lock as a number; `None` if the event lacks one of the fields.
 pub fn object(event: &Event<'_>, which: &[String]) -> Option<u64> {
     let mut parts = which.iter().map(|field| number(event, field));
     let first = parts.next()??;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a span of a recording took as long as it did.
+//! Explains why a span of a recording took as long as it did.
 //!
 //! ```text
 //! recording ─ slowest, open_at ─► Found ─ Explained::of ─► segments and shares with their names

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What one thread did around a time, stretch by stretch.
+//! State intervals of one thread around a time.
 
 use std::collections::VecDeque;
 

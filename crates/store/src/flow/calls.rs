@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls, out of the blocks that were executed: how many instructions each function executed, on which path,
-//! and how many from one call of it to its return.
+//! Calls, from the executed blocks: number of instructions by function and call path, and from each call
+//! to its return.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -16,23 +16,23 @@ use super::{Follow, Moment, Observe, Recorded, Traced, cause_name, place_of};
 use crate::places::{Function, In, Places};
 use crate::stacks::{Stacks, Tree};
 
-/// Deepest path; what is called beyond counts as of the last one.
+/// Deepest path; deeper calls count as part of the last one.
 const DEPTH_MAX: usize = 1024;
-/// The name of what is weighed.
+/// Name of the weight.
 pub const INSTRUCTIONS: &str = "instructions";
 
-/// What was executed.
+/// Result of decoding.
 #[derive(Debug, Clone, Default)]
 pub struct Executed {
-    /// Paths of calls by instructions; `samples` are calls of each.
+    /// Call paths weighted by instructions; `samples` are the calls of each.
     pub stacks: Stacks,
-    /// Instructions.
+    /// Number of instructions.
     pub instructions: u64,
-    /// Calls, and what came from outside: interrupts and faults.
+    /// Number of calls, including interrupts and faults.
     pub calls: u64,
     /// Interrupts and faults.
     pub interrupts: u64,
-    /// Stretches of which nothing is known, by cause.
+    /// Gaps, by cause.
     pub gaps: BTreeMap<&'static str, u64>,
 }
 
@@ -41,22 +41,21 @@ pub struct Executed {
 pub struct Call {
     /// The function, by its number.
     pub function: u32,
-    /// Who called it; `None`: not known.
+    /// The caller; `None` if unknown.
     pub caller: Option<u32>,
-    /// Which instruction of the thread its first one is.
+    /// Number of its first instruction in the thread.
     pub begin: u64,
-    /// Instructions in it and in what it called.
+    /// Instructions in it and its callees.
     pub instructions: u64,
-    /// How many calls it is inside of, as far as they are known.
+    /// Number of known enclosing calls.
     pub depth: u32,
-    /// The address of its first instruction that was executed.
+    /// Address of its first executed instruction.
     pub address: u64,
-    /// When its first block was executed, and the last one in it.
+    /// Times of its first and last block.
     pub times: (Moment, Moment),
-    /// Whether it was seen from its call to its return: no gap is in it, and neither end is missing.
+    /// Whether it was seen from its call to its return: without a gap, and with both ends.
     pub is_whole: bool,
-    /// Whether something was executed in it that was not traced, by a filter of addresses: then there were
-    /// more instructions.
+    /// Whether it executed code that an address filter excluded: then it had more instructions.
     pub is_filtered: bool,
 }
 
@@ -71,42 +70,42 @@ struct Entered {
     time: Moment,
 }
 
-/// Where a thread is: what it takes to go on from here.
+/// State of a thread, for continuing later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct State {
     pid: u32,
-    /// Instructions of this thread.
+    /// Number of instructions of this thread.
     pub(super) count: u64,
-    /// From the program to the function that runs.
+    /// From the program to the current function.
     path: Vec<Entered>,
-    /// Calls that are not on the path, because it was too deep.
+    /// Number of open calls beyond the deepest path.
     beyond: usize,
-    /// The next block is of a function that was called.
+    /// Whether the next block belongs to a called function.
     is_called: bool,
-    /// Whether it is known who called what comes next: not behind a gap.
+    /// Whether the caller of the next block is known, which it is not after a gap.
     is_known: bool,
-    /// The last instruction of the last block, and how it ends.
+    /// Last instruction of the last block, and its end.
     last: Option<(u64, Ends)>,
-    /// Whether code was executed that is not traced, after a branch to it.
+    /// Whether untraced code is being executed, after a branch to it.
     is_outside: bool,
-    /// Whether the last block was of the kernel, and how long the path was when it was entered.
+    /// Whether the last block was in the kernel, and the length of the path at its entry.
     in_kernel: Option<usize>,
 }
 
 impl State {
-    /// Whether nothing was executed yet.
+    /// Whether nothing has been executed yet.
     pub(super) fn is_nowhere(&self) -> bool {
         self.path.is_empty()
     }
 }
 
-/// What is known of the code and of the paths in it.
+/// Cached information about code and paths.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     tree: Tree,
-    /// The process that `functions` are of.
+    /// The process of `functions`.
     pid: u32,
-    /// Of each block that was executed, its function.
+    /// Function of each executed block.
     functions: HashMap<u64, u32, RandomState>,
 }
 
@@ -114,16 +113,16 @@ pub(super) struct Calls<R> {
     pub(super) known: Known,
     executed: Executed,
     pub(super) state: State,
-    /// The block that is executed: its address, and when.
+    /// The current block: its address, and its time.
     pub(super) now: (u64, Moment),
     pub(super) traced: Traced,
     is_enough: bool,
     pub(super) returned: R,
 }
 
-/// Decodes everything that was recorded; each call is handed on as it returns.
+/// Decodes everything; each call is reported when it returns.
 ///
-/// Cost: a look-up for each block. Memory: by blocks and paths.
+/// Cost: a lookup for each block. Memory: proportional to blocks and paths.
 pub fn executed(
     recorded: &mut Recorded<'_>,
     returned: impl FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>,
@@ -137,13 +136,13 @@ pub fn executed(
 }
 
 impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
-    /// Goes on from where a thread is.
+    /// Continues from a state of a thread.
     pub(super) fn new(known: Known, state: State, traced: Traced, returned: R) -> Self {
         let executed = Executed::default();
         Self { known, executed, state, now: (0, None), traced, is_enough: false, returned }
     }
 
-    /// Functions that have not returned, as calls that go on; the outermost first.
+    /// Functions that have not returned, as open calls; the outermost first.
     pub(super) fn open(&self) -> impl Iterator<Item = Call> + '_ {
         let all = self.state.path.iter().enumerate().skip(1);
         all.filter_map(|(depth, entered)| self.call(depth, entered, false))
@@ -167,7 +166,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         })
     }
 
-    /// What comes next is of this thread.
+    /// The following items belong to this thread.
     pub(super) fn is_of(&mut self, traced: &Traced) {
         if self.known.pid != traced.pid {
             self.known.functions.clear();
@@ -176,7 +175,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         self.state.pid = traced.pid;
     }
 
-    /// Nothing is known of who called what runs next.
+    /// The callers of the next block are unknown.
     fn forget(&mut self, places: &mut Places<'_>) {
         self.cut(places, 1, false);
         self.state.beyond = 0;
@@ -185,7 +184,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         self.state.in_kernel = None;
     }
 
-    /// Functions deeper than so many have returned, or will never.
+    /// Ends calls deeper than `depth`: they have returned, or never will.
     fn cut(&mut self, places: &mut Places<'_>, depth: usize, have_returned: bool) {
         while self.state.path.len() > depth.max(1) {
             let Some(entered) = self.state.path.pop() else { return };
@@ -198,7 +197,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         }
     }
 
-    /// Blocks of one function were executed, none of which calls or returns but the last.
+    /// Blocks of one function were executed; only the last may call or return.
     fn blocks(&mut self, places: &mut Places<'_>, of: &Blocks) {
         let Blocks { function, ip, count, ends, times: (first, last), .. } = *of;
         self.now = (ip, first);
@@ -228,7 +227,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         }
     }
 
-    /// Tracing ended at an instruction: a branch to addresses that are not traced, if it is one.
+    /// Tracing ended at an instruction: if it is a branch, it leads to addresses that are not traced.
     fn leave_filter(&mut self, at: u64) {
         let Some((_, ends)) = self.state.last.filter(|(last, _)| *last == at) else { return };
         match ends {
@@ -246,11 +245,12 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         self.known.tree.node(entered.node).map(|node| node.function)
     }
 
-    /// The function that runs turns out to be this one.
+    /// The current function is this one.
     fn enter(&mut self, places: &mut Places<'_>, function: u32) {
         let mut is_called = std::mem::take(&mut self.state.is_called);
         if std::mem::take(&mut self.state.is_outside) && !is_called {
-            // It came back to who had left, or to one of its callers; else what is outside has called it.
+            // Control returned to the function that left, or to one of its callers; otherwise untraced
+            // code called it.
             let is_it = |of: &Entered| self.function_of(of) == Some(function);
             if !self.state.path.iter().skip(1).any(is_it) {
                 is_called = true;
@@ -268,14 +268,14 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
             if self.state.beyond > 0 || (running == Some(function) && self.state.path.len() > 1) {
                 return;
             }
-            // It went back further than one call, as exceptions and longjmp do; or it jumped on, and the
-            // function that was called last never comes back.
+            // Control went back by more than one call, as exceptions and longjmp do; or it jumped on, and
+            // the function that was called last never returns.
             let is_it = |of: &Entered| self.function_of(of) == Some(function);
             if let Some(place) = self.state.path.iter().skip(1).rposition(is_it) {
                 self.cut(places, place + 2, false);
                 return;
             }
-            // A tail call returns for who made it.
+            // A tail call returns on behalf of the function that made it.
             is_called =
                 self.state.path.last().is_some_and(|of| of.is_called) && self.state.path.len() > 1;
             self.cut(places, self.state.path.len().saturating_sub(1), true);
@@ -305,7 +305,7 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         let depth = self.state.path.len();
         self.cut(places, depth.saturating_sub(1), true);
         if depth <= 2 {
-            // It returns to where nothing is known of.
+            // It returns to an unknown caller.
             self.state.is_called = true;
             self.state.is_known = false;
         }
@@ -364,51 +364,51 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
                 self.forget(places);
             }
             Event::Synced(_) => self.forget(places),
-            // After a system call into a kernel that is not traced, a program continues where it was. A
-            // branch to code that is not traced stays there until tracing begins again.
+            // After a system call into an untraced kernel, a program continues where it was. A branch to
+            // untraced code stays there until tracing begins again.
             Event::Disabled(Some(at)) => self.leave_filter(at),
             Event::Enabled(_) | Event::Disabled(None) | Event::Here(_) | Event::Packet(_) => {}
         }
     }
 }
 
-/// Steps that are handed on together, where all calls are wanted, and where few are.
+/// Number of steps that are passed on together, if all calls are needed, and if few are.
 const STEPS: usize = 4096;
 const STEPS_OF_FEW: usize = 64;
 
-/// Blocks that were executed one after the other in one function.
+/// Blocks executed consecutively in one function.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blocks {
     function: u32,
-    /// Addresses of the first, and of the last instruction.
+    /// Addresses of the first and of the last instruction.
     ip: u64,
     last: u64,
-    /// Instructions.
+    /// Number of instructions.
     count: u64,
-    /// How the last one ends.
+    /// End of the last block.
     ends: Ends,
-    /// When the first and the last were executed.
+    /// Times of the first and the last block.
     times: (Moment, Moment),
 }
 
-/// What matters of the flow for calls.
+/// Steps of the flow that matter for calls.
 #[derive(Debug, Clone)]
 pub(crate) enum CallStep {
     Begins(Box<Traced>),
     GoesOn(u32),
-    /// The next block was executed after the one before it, by the time of its packets.
+    /// The next block was executed after the previous one, by the time of its packets.
     IsFirst(Time),
     Blocks(Blocks),
     Event(Event),
 }
 
-/// Gathers what matters of the flow for calls.
+/// Collects the steps that matter for calls.
 pub(crate) struct CallSteps {
     steps: usize,
 }
 
 impl CallSteps {
-    /// `few`: only some calls are wanted.
+    /// `few`: only some calls are needed.
     pub fn new(few: bool) -> Self {
         Self { steps: if few { STEPS_OF_FEW } else { STEPS } }
     }
@@ -420,7 +420,7 @@ pub(crate) struct GatherSteps<'g> {
     most: usize,
     pid: u32,
     steps: Vec<CallStep>,
-    /// Whether the last step may have more blocks.
+    /// Whether blocks can be added to the last step.
     is_open: bool,
     is_enough: bool,
 }
@@ -521,14 +521,14 @@ pub(crate) struct TakeCalls<R> {
 }
 
 impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> TakeCalls<R> {
-    /// Each call is handed on as it returns.
+    /// Each call is reported when it returns.
     pub fn new(returned: R) -> Self {
         let known = Known { tree: Tree::new(INSTRUCTIONS.to_owned()), ..Known::default() };
         let calls = Calls::new(known, State::default(), Traced::default(), returned);
         Self { calls, first: None }
     }
 
-    /// Nothing follows.
+    /// Ends the flow.
     pub fn finish(mut self, recorded: &mut Recorded<'_>) {
         self.calls.cut(&mut recorded.places, 1, false);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which code was executed: blocks, functions and lines of source, with how often.
+//! Code coverage: executed blocks, functions and source lines, with counts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,43 +11,42 @@ use lateralis_intelpt::{Block, instructions};
 use super::{Follow, Moment, Recorded, Traced, cause_name, place_of};
 use crate::places::Places;
 
-/// Different blocks that are counted.
+/// Largest number of distinct blocks that are counted.
 const BLOCKS_MAX: usize = 1 << 24;
 
-/// What was executed.
+/// Executed code.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
-    /// By function, by its number.
+    /// By number of the function.
     pub functions: BTreeMap<u32, Covered>,
-    /// By line of source, by the number of its file and its own: how often its first instruction was
-    /// executed, the one at the lowest address.
+    /// By numbers of source file and line: count of its first instruction, the one at the lowest address.
     pub lines: BTreeMap<(u32, u32), u64>,
     /// Names of these files.
     pub sources: Vec<String>,
-    /// Blocks: instructions up to a branch.
+    /// Number of blocks: instructions up to a branch.
     pub blocks: u64,
-    /// How often blocks were executed that are not counted, as there were too many.
+    /// Number of executions of blocks that are not counted, as there were too many.
     pub not_kept: u64,
-    /// Stretches of which nothing is known, by cause.
+    /// Gaps, by cause.
     pub gaps: BTreeMap<&'static str, u64>,
 }
 
-/// What of a function was executed.
+/// Executed part of a function.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// How often it was entered at its first byte.
+    /// Number of entries at its first byte.
     pub entered: u64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Different instructions.
+    /// Number of distinct instructions.
     pub places: u64,
-    /// Instructions, each as often as it was executed.
+    /// Number of executed instructions.
     pub instructions: u64,
-    /// Where it begins in the source, as far as it was executed: the line of its lowest address.
+    /// Source line of its lowest executed address.
     pub line: Option<(u32, u32)>,
 }
 
-/// Of one process: how often each block was executed, by its address, its mode and its length.
+/// Count of each block of a process, by address, mode and length.
 type Blocks = HashMap<(u64, u8, u32), (Block, u64), RandomState>;
 
 #[derive(Default)]
@@ -58,12 +57,13 @@ struct Counting {
     gaps: BTreeMap<&'static str, u64>,
 }
 
-/// Addresses of instructions with how often each was executed.
+/// Count of each instruction by address.
 type Counts = BTreeMap<u64, u64>;
 
 /// Decodes everything that was recorded.
 ///
-/// Cost: a look-up for each block; each place in the code once for its line. Memory: by different blocks.
+/// Cost: a lookup for each block; one line lookup for each address. Memory: proportional to distinct
+/// blocks.
 pub fn coverage(recorded: &mut Recorded<'_>) -> Coverage {
     let mut all = Coverage::default();
     for part in 0..recorded.parts.len() {
@@ -113,8 +113,8 @@ impl Coverage {
                 let known = lines.entry(line).or_default();
                 *known = (*known).max(*count);
             }
-            // Where something stands that was inlined was come to as well: as often as what of it was
-            // executed most seldom.
+            // The location of an inlined call was reached as well: as often as the least frequently
+            // executed part of the inlined code.
             for line in frames.iter().rev().skip(1).filter_map(line) {
                 let known = holding.entry(line).or_insert(*count);
                 *known = (*known).min(*count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where packets are missing between others: a buffer was full, or what was read is not all that was put out.
+//! Positions of missing packets: a buffer was full, or the output was not read completely.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use lateralis_traces::hardware::Buffer;
 
 use crate::places::thread_of;
 
-/// Flags of an `aux` record [perf_event.h, PERF_AUX_FLAG_TRUNCATED and so on]: there was no room; parts are
-/// missing; something else came between.
+/// Flags of an `aux` record [perf_event.h, PERF_AUX_FLAG_TRUNCATED and following]: the buffer was full;
+/// parts are missing; another tracer interfered.
 const TRUNCATED: u64 = 1;
 const PARTIAL: u64 = 4;
 const COLLISION: u64 = 8;
-/// Places that are kept of a recording: of more, those that come first.
+/// Largest number of positions kept for a recording; the first ones are kept.
 const CUTS_MAX: usize = 1 << 20;
 
-/// Places in the output of tracers after which packets are missing.
+/// Positions in the output of tracers after which packets are missing.
 #[derive(Debug, Default)]
 pub struct Cuts {
-    /// By processor, of buffers of processors, and by thread, of buffers of threads.
+    /// By CPU for buffers of CPUs, and by thread for buffers of threads.
     of_cpus: BTreeMap<u32, BTreeMap<u64, GapCause>>,
     of_threads: BTreeMap<u32, BTreeMap<u64, GapCause>>,
     count: usize,
-    /// How often a buffer was full.
+    /// Number of times that a buffer was full.
     pub truncated: u64,
-    /// How often parts are missing for another reason.
+    /// Number of times that parts are missing for another reason.
     pub partial: u64,
 }
 
-/// Packets that follow each other, and why the next ones do not.
+/// Contiguous packets, and the reason for missing ones after them.
 pub type Followed = (Vec<u8>, Option<GapCause>);
 
 impl Cuts {
-    /// Takes an `aux` record.
+    /// Processes an `aux` record.
     pub fn see(&mut self, event: &Event<'_>) {
         let Some(payload) = event.payload() else { return };
         let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
@@ -57,15 +57,15 @@ impl Cuts {
             let Some(number) = number.filter(|_| self.count < CUTS_MAX) else { continue };
             self.count += 1;
             let of = buffers.entry(number).or_default().entry(end).or_insert(cause);
-            // Of two at one place, that it was full says more.
+            // Of two causes at one position, a full buffer is the more specific.
             *of = if cause == GapCause::BufferFull { cause } else { *of };
         }
     }
 
-    /// Divides what a buffer has at its cuts.
+    /// Divides the contents of a buffer at its cuts.
     pub fn divide(&self, buffer: Buffer) -> Vec<Followed> {
         let Buffer { cpu, tid, runs, offsets } = buffer;
-        // A buffer of a thread has what that did on all processors.
+        // A buffer of a thread has its packets from all CPUs.
         let cuts = match (tid, cpu) {
             (Some(tid), _) => self.of_threads.get(&tid),
             (None, Some(cpu)) => self.of_cpus.get(&cpu),
@@ -74,7 +74,7 @@ impl Cuts {
         let mut all: Vec<Followed> = Vec::new();
         for (index, mut run) in runs.into_iter().enumerate() {
             if let Some((_, cause)) = all.last_mut() {
-                // Between two runs some are missing.
+                // Packets are missing between two runs.
                 *cause = cause.or(Some(GapCause::Missing));
             }
             let Some(begin) = offsets.get(index).copied() else {
@@ -122,7 +122,7 @@ mod tests {
         ];
         let expected = expected.map(|(bytes, cause)| (bytes.to_vec(), cause));
         assert_eq!(divided, expected);
-        // Of packets whose places are not known, only that some are missing between them.
+        // Without positions, it is only known that some are missing between the pieces.
         let divided = cuts.divide(Buffer { offsets: Vec::new(), ..buffer });
         let causes: Vec<_> = divided.iter().map(|(_, cause)| *cause).collect();
         assert_eq!(causes, [Some(GapCause::Missing), None]);

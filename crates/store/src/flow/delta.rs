@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many instructions are executed from one place in the code to another: delta profiles, after
-//! algorithm 1 of "Hardware-Assisted Instruction Profiling and Latency Detection" (Sharma and Dagenais,
-//! 2016), with pairs that are made of a beginning and an end, never of two of a kind.
+//! Number of instructions executed from one place in the code to another: delta profiles, after algorithm
+//! 1 of "Hardware-Assisted Instruction Profiling and Latency Detection" (Sharma and Dagenais, 2016), with
+//! pairs of a begin and an end, never of two of a kind.
 
 use std::collections::HashMap;
 
@@ -13,9 +13,9 @@ use lateralis_intelpt::image::Sections;
 use super::{Follow, Moment, Recorded, Traced, intelpt, place_of};
 use crate::places::{Line, Places};
 
-/// Open beginnings inside each other.
+/// Largest number of nested open begins.
 const OPEN_MAX: usize = 1024;
-/// Intervals whose length is kept.
+/// Largest number of intervals that are kept.
 const INTERVALS_MAX: usize = 1 << 24;
 
 /// A place in the code.
@@ -23,28 +23,28 @@ const INTERVALS_MAX: usize = 1 << 24;
 pub enum Place {
     /// An address.
     Address(u64),
-    /// A byte of a function: 0 where it is entered.
+    /// Offset in a function; 0 is its entry.
     Function(String, u64),
-    /// Where a function returns.
+    /// A return of a function.
     Return(String),
     /// Every instruction with this mnemonic.
     Instruction(String),
 }
 
-/// A place, with how it was written.
+/// A place, with its original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
-    /// As it was written.
+    /// The text.
     pub text: String,
-    /// Which.
+    /// The place.
     pub place: Place,
 }
 
 impl Marker {
-    /// `0x401000`, `FUNCTION`, `FUNCTION+0x10`, `return:FUNCTION` or `insn:MNEMONIC`.
+    /// Parses `0x401000`, `FUNCTION`, `FUNCTION+0x10`, `return:FUNCTION` or `insn:MNEMONIC`.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Description of the syntax error.
     pub fn parse(text: &str) -> Result<Self, String> {
         let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
         let place = if let Some(name) = text.strip_prefix("insn:") {
@@ -87,66 +87,66 @@ impl Marker {
     }
 }
 
-/// Which beginning an end belongs to.
+/// Begin that an end belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairing {
     /// The first since the last end.
     First,
     /// The last one.
     Last,
-    /// The last one that no other end belongs to: pairs inside each other.
+    /// The last one without an end: nested pairs.
     Innermost,
 }
 
-/// From a beginning to its end.
+/// An interval from a begin to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// Instructions that retired behind the beginning, up to and with the end.
+    /// Instructions retired after the begin, up to and including the end.
     pub instructions: u64,
-    /// Which thread or processor, in the order in which they are recorded.
+    /// Index of the thread or CPU, in the order of the recording.
     pub part: usize,
-    /// Which instruction of the thread the beginning is.
+    /// Number of the instruction of the begin in the thread.
     pub begin: u64,
     /// Address of the beginning.
     pub begin_address: u64,
     /// Address of the end.
     pub end_address: u64,
-    /// Whether it also ran where it was not traced, as in the kernel.
+    /// Whether untraced code, as in the kernel, was executed as well.
     pub left: bool,
-    /// Nanoseconds from the beginning to the end; `None` where nothing says when they were.
+    /// Nanoseconds from begin to end; `None` if unknown.
     pub nanos: Option<u64>,
-    /// How far that may be off; `None`: by any time.
+    /// Largest error of that; `None`: unbounded.
     pub error_nanos: Option<u64>,
 }
 
-/// All of them.
+/// Result of the search.
 #[derive(Debug, Clone, Default)]
 pub struct Deltas {
     /// In the order of their ends.
     pub intervals: Vec<Interval>,
-    /// Those beyond [`INTERVALS_MAX`].
+    /// Number of intervals beyond [`INTERVALS_MAX`].
     pub not_kept: u64,
-    /// Beginnings that a gap cut off: how long they took is not known.
+    /// Number of begins cut off by a gap: their length is unknown.
     pub void: u64,
-    /// Beginnings without an end.
+    /// Number of begins without an end.
     pub open: u64,
-    /// Ends without a beginning.
+    /// Number of ends without a begin.
     pub orphans: u64,
-    /// How often the beginning was executed, and the end.
+    /// Number of executions of the begin, and of the end.
     pub hits: (u64, u64),
 }
 
-/// Where in a block the beginning and the end are: the number of the instruction, whether it is the
-/// beginning, whether the end, and its address.
+/// Begins and ends in a block: number of the instruction, whether it is a begin, whether an end, and its
+/// address.
 type Hits = Vec<(u32, bool, bool, u64)>;
 
-/// A beginning whose end has not come.
+/// A begin whose end has not come.
 struct Open {
-    /// Which instruction it is.
+    /// Number of the instruction.
     at: u64,
     address: u64,
     time: Moment,
-    /// Whether tracing ended since.
+    /// Whether tracing has ended since.
     left: bool,
 }
 
@@ -154,19 +154,19 @@ struct Watching<'m> {
     from: &'m Marker,
     to: &'m Marker,
     pairing: Pairing,
-    /// How many threads have begun.
+    /// Number of threads that have begun.
     begun: usize,
     pid: u32,
-    /// By the first address of a block, its mode and how many instructions.
+    /// By first address, mode and number of instructions of a block.
     hits: HashMap<(u64, u8, u32), Hits, RandomState>,
     executed: u64,
     open: Vec<Open>,
     deltas: Deltas,
 }
 
-/// Finds all intervals from one place to another, of each thread for itself.
+/// Finds all intervals from one place to another, separately for each thread.
 ///
-/// Cost: a look-up for each block. Memory: by blocks and intervals.
+/// Cost: a lookup for each block. Memory: proportional to blocks and intervals.
 pub fn deltas(
     recorded: &mut Recorded<'_>,
     (from, to): (&Marker, &Marker),
@@ -260,7 +260,7 @@ impl Follow for Watching<'_> {
             hits
         });
         if !hits.is_empty() {
-            // A place can be both: then it ends what was open, and begins anew.
+            // A place can be both: then it ends the open interval, and begins another.
             for (number, begins, ends, ip) in hits.clone() {
                 let at = self.executed + u64::from(number);
                 if ends {
@@ -286,20 +286,20 @@ impl Follow for Watching<'_> {
     }
 }
 
-/// Instructions of one function that were executed one after the other.
+/// Consecutively executed instructions of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// The function, by its number.
     pub function: u32,
-    /// The address of the first of them.
+    /// Address of the first instruction.
     pub address: u64,
-    /// The line of source that is of.
+    /// Source line of that address.
     pub line: Option<Line>,
-    /// How many.
+    /// Number of instructions.
     pub instructions: u64,
 }
 
-/// Stretches of an interval that are kept; of more, the first.
+/// Largest number of stretches kept for an interval; the first ones are kept.
 pub const STRETCHES_MAX: usize = 4096;
 
 struct Stretches<'w> {
@@ -310,9 +310,9 @@ struct Stretches<'w> {
     executed: u64,
 }
 
-/// Which functions were executed in some intervals, one after the other.
+/// Functions executed in some intervals, in order.
 ///
-/// Cost: all is decoded once more.
+/// Cost: everything is decoded once more.
 pub fn stretches(recorded: &mut Recorded<'_>, wanted: &[Interval]) -> Vec<Vec<Stretch>> {
     let found = vec![Vec::new(); wanted.len()];
     let mut all = Stretches { wanted, found, begun: 0, pid: 0, executed: 0 };
@@ -329,7 +329,7 @@ impl Follow for Stretches<'_> {
     fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, _: Moment) {
         let (begin, part) = (self.executed, self.begun.saturating_sub(1));
         self.executed += u64::from(block.count);
-        // Counted are the instructions behind the beginning, up to and with the end.
+        // Instructions after the begin are counted, up to and including the end.
         let touches = |of: &Interval| {
             of.part == part && of.begin < self.executed && of.begin + of.instructions > begin
         };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which thread the packets of a processor are of, by what events say of its switches.
+//! Divides the packets of a CPU among threads, using events about its context switches.
 //!
-//! A thread is switched to in the kernel. So it was at one of the places of a stream where a kernel may have
-//! run: where nothing is traced (TIP.PGD to TIP.PGE), in code of the kernel, or where packets are missing.
-//! Clocks say between which times each of these borders is, and events say when a switch was. Of borders at
-//! which a switch can have been there is mostly one; where there are several, what is between them may be of
-//! either thread. The page tables that were in use (PIP) tell programs apart there. What is still of several
-//! threads is of none: a gap.
+//! Threads are switched in the kernel. So a switch happened at one of the places in a stream where the
+//! kernel may have run: where nothing is traced (TIP.PGD to TIP.PGE), in kernel code, or where packets
+//! are missing. Clocks give the time bounds of each of these borders, and events give the times of
+//! switches. Usually there is a single border at which a switch can have happened. If there are several,
+//! the packets between them may belong to either thread; the active page tables (PIP) distinguish
+//! programs there. Packets that may still belong to several threads are attributed to none: a gap.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,38 +16,38 @@ use lateralis_model::{Event, Value};
 
 use super::{Clock, KERNEL_BEGIN, Processor};
 
-/// Switches of all processors that are kept: of more, those that come later are not known.
+/// Largest number of switches of all CPUs; later ones are unknown.
 const SWITCHES_MAX: usize = 1 << 24;
-/// Nanoseconds by which a time of packets may be off by rounding [`lateralis_intelpt::time::perf_nanos`].
+/// Rounding error in nanoseconds of packet times [`lateralis_intelpt::time::perf_nanos`].
 const ROUNDING: u64 = 1;
-/// Borders that are looked through at once for those at which a switch can have been.
+/// Number of borders that are filtered at once for possible switches.
 const BORDERS_AT_ONCE: usize = 1 << 12;
-/// Threads of which what is not certain may be; of more, the first.
+/// Largest number of candidate threads of uncertain packets; the first ones are kept.
 pub const CANDIDATES_MAX: usize = 8;
-/// Of the root of page tables: with page-table isolation, programs have other bits below here than the
-/// kernel on the same tables [Documentation/arch/x86/pti.rst; arch/x86/mm/tlb.c, PTI_USER_PGTABLE_BIT and
-/// the PCID].
+/// Mask of the page table root: with page-table isolation, programs have different bits below this than
+/// the kernel with the same tables [Documentation/arch/x86/pti.rst; arch/x86/mm/tlb.c,
+/// PTI_USER_PGTABLE_BIT and the PCID].
 const SAME_TABLES: u64 = !0x1fff;
 
-/// A process and a thread of it.
+/// A process and one of its threads.
 pub type Who = (u32, u32);
-/// No thread: the processor is idle, or runs what is not traced.
+/// No thread: the CPU is idle, or runs a thread that is not traced.
 const NO_THREAD: Who = (0, 0);
 
-/// From a time on, a processor runs another thread.
+/// A CPU runs another thread from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Change {
     nanos: u64,
-    /// `None`: not known.
+    /// `None`: unknown.
     to: Option<Who>,
-    /// Number of the event among those of all processors.
+    /// Number of the event among those of all CPUs.
     order: usize,
 }
 
 #[derive(Debug, Default)]
 struct OfCpu {
     changes: Vec<Change>,
-    /// Who ran before all of them.
+    /// The thread before all changes.
     first: Option<Who>,
     now: Option<Who>,
 }
@@ -61,7 +61,7 @@ impl OfCpu {
         }
     }
 
-    /// From this number of changes until the next one.
+    /// Its stay, from this number of changes until the next one.
     fn stay(&self, number: usize) -> Stay {
         let change = number.checked_sub(1).and_then(|before| self.changes.get(before));
         let (since, order) = change.map_or((0, 0), |change| (change.nanos, change.order));
@@ -70,7 +70,7 @@ impl OfCpu {
     }
 }
 
-/// What events say of who runs on each processor.
+/// Context switches of each CPU, from events.
 #[derive(Debug, Default)]
 pub struct Switches {
     cpus: BTreeMap<u32, OfCpu>,
@@ -79,18 +79,18 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Takes the next event in the order of time. `process_of`: the process of a thread.
+    /// Processes the next event in time order. `process_of`: returns the process of a thread.
     pub fn see(&mut self, event: &Event<'_>, process_of: impl Fn(u32) -> Option<u32>) {
         let Some(cpu) = event.packet.cpu.map(|cpu| cpu.0) else { return };
         let (Some(payload), Some(ticks)) = (event.payload(), event.ticks) else { return };
         let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
-        // Numbers of threads are signed in some records; -1 is none.
+        // Thread ids are signed in some records; -1 means none.
         let signed = |name: &str| match payload.get(name)?.value() {
             Value::Signed(value) => u32::try_from(value).ok(),
             Value::Unsigned(value) => u32::try_from(value).ok(),
             _ => None,
         };
-        // A copy has the thread in the context of its events.
+        // Copied events have the thread in their context.
         let context = |name: &str| match event.common_context()?.get(name)?.value() {
             Value::Signed(value) => u32::try_from(value).ok(),
             Value::Unsigned(value) => u32::try_from(value).ok(),
@@ -110,7 +110,7 @@ impl Switches {
                 let (from, to) = if is_out() { (writer, other) } else { (other, writer) };
                 self.switch(cpu, ticks.0, from, to);
             }
-            // Of threads that are traced alone: what else runs makes no packets.
+            // If only single threads are traced, other threads generate no packets.
             "switch" if is_out() => self.switch(cpu, ticks.0, writer, Some(NO_THREAD)),
             "switch" => {
                 self.is_known = true;
@@ -127,12 +127,12 @@ impl Switches {
         }
     }
 
-    /// Whether any event says it.
+    /// Whether there are any such events.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 
-    /// The processor's changes, and the number of this event.
+    /// Changes of the CPU, and the number of this event.
     fn of(&mut self, cpu: u32) -> Option<(&mut OfCpu, usize)> {
         if self.count >= SWITCHES_MAX {
             return None;
@@ -154,14 +154,14 @@ impl Switches {
     fn switch(&mut self, cpu: u32, nanos: u64, from: Option<Who>, to: Option<Who>) {
         self.is_known = true;
         let Some((of, order)) = self.of(cpu) else { return };
-        // The second record of one switch: the thread that began says it as well.
+        // The second record of one switch, from the thread that came.
         if to.is_some() && of.now == to && from != to {
             return;
         }
         if of.changes.is_empty() && of.first.is_none() {
             of.first = from;
         } else if from.is_some() && of.now != from {
-            // Records are missing: who ran since the last one is not known.
+            // Records are missing: the thread since the last one is unknown.
             let since = of.changes.last().map_or(0, |change| change.nanos);
             of.changes.push(Change { nanos: since, to: None, order });
         }
@@ -170,80 +170,81 @@ impl Switches {
     }
 }
 
-/// A place in a stream at which a switch can have been.
+/// A position in a stream at which a switch may have happened.
 #[derive(Debug, Clone, Copy)]
 struct Border {
-    /// The byte with which what comes behind it begins.
+    /// First byte after it.
     at: usize,
     /// The last PSB before it.
     psb: usize,
-    /// When it was: not before, and not later.
+    /// Bounds of its time.
     earliest: u64,
     latest: u64,
-    /// The page tables behind it, where packets say so.
+    /// The page tables after it, if packets contain them.
     tables: Option<u64>,
-    /// Whether code of a program was executed between it and the next border.
+    /// Whether user code was executed between it and the next border.
     has_program: bool,
 }
 
-/// A thread on a processor, from the switch to it until the next switch. Stays of a thread are in the order
-/// of time: of two that begin at the same time, the one that ends first was first, and of two that also end
-/// at the same time, the one whose event comes first.
+/// A thread on a CPU, from the switch to it until the next switch. Stays of a thread are in time order:
+/// of two that begin at the same time, the one that ends first comes first; of two that also end at the
+/// same time, the one whose event comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stay {
-    /// Time of the switch to it, in nanoseconds; 0: before all switches.
+    /// Time of the switch to it in nanoseconds; 0: before all switches.
     pub since: u64,
     until: u64,
-    /// Number of the event among those of all processors.
+    /// Number of the event among those of all CPUs.
     order: usize,
 }
 
 impl Stay {
-    /// All of the recording.
+    /// The whole recording.
     pub const WHOLE: Self = Self { since: 0, until: u64::MAX, order: 0 };
 }
 
-/// A thread that packets may be of.
+/// A thread to which packets may belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
     /// The thread.
     pub who: Who,
-    /// The first of its stays that they may be of.
+    /// The first of its stays to which they may belong.
     pub stay: Stay,
-    /// When the last of these began.
+    /// Begin of the last of these stays.
     pub last_since: u64,
 }
 
-/// Whose packets are.
+/// Owner of packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
-    /// This thread's.
+    /// This thread.
     Thread(Candidate),
-    /// One of these, or of a thread that no event names.
+    /// One of these threads, or one that no event names.
     Unknown(Vec<Candidate>),
 }
 
-/// Packets that follow each other.
+/// Contiguous packets of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Its first byte, and the one behind it.
+    /// First byte.
     pub begin: usize,
-    /// The one behind it.
+    /// Byte after the last.
     pub end: usize,
-    /// The PSB before it, from which on a decoder knows where it is.
+    /// The PSB before it, from which decoding can start.
     pub psb: usize,
-    /// Whose, and since which switch: a thread that left and returned begins another turn, as it may have
-    /// been on another processor meanwhile.
+    /// Owner, and the switch: a thread that left and returned begins another turn, as it may have been on
+    /// another CPU meanwhile.
     pub owner: Owner,
-    /// The stay that has begun for certain, whoever it is of.
+    /// The stay that has certainly begun, whichever thread it belongs to.
     pub stay: Stay,
-    /// When its first packet was: not before, and not later.
+    /// Bounds of the time of its first packet.
     pub bounds: (u64, u64),
 }
 
-/// Divides a stream of packets, from its first PSB on, among the threads that ran on a processor.
+/// Divides a stream of packets, from its first PSB on, among the threads that ran on a CPU.
 ///
-/// Cost: by packets. Memory: by switches, and by borders at which one can have been.
+/// Cost: proportional to packets. Memory: proportional to switches, and to borders at which one may have
+/// happened.
 pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], processor: &Processor) -> Vec<Turn> {
     let nothing = OfCpu::default();
     let of = switches.cpus.get(&cpu).unwrap_or(&nothing);
@@ -268,19 +269,19 @@ pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], processor: &Process
     all
 }
 
-/// Finds borders while packets go by.
+/// Finds borders in a sequence of packets.
 struct Finder<'c> {
     changes: &'c [Change],
     clock: Clock,
     all: Vec<Border>,
-    /// Borders before this one are looked through.
+    /// Borders before this one have been filtered.
     done: usize,
-    /// Borders from this one on have no latest time yet.
+    /// Borders from this one on have no upper time bound yet.
     open: usize,
     psb: usize,
     tables: Option<u64>,
     in_kernel: bool,
-    /// Where nothing was traced from, the PSB before, and not before when.
+    /// Start of an untraced part: its position, the PSB before, and its earliest time.
     left: Option<(usize, usize, u64)>,
 }
 
@@ -375,7 +376,7 @@ fn borders(packets: &[u8], processor: &Processor, changes: &[Change]) -> Vec<Bor
     }
     finder.goes_on();
     finder.sift();
-    // What is before something is not later.
+    // An earlier border is not later.
     let mut latest = u64::MAX;
     for border in finder.all.iter_mut().rev() {
         latest = latest.min(border.latest);
@@ -395,7 +396,8 @@ impl Finder<'_> {
         }
     }
 
-    /// From this byte on nothing is traced, or packets are missing: until it goes on, there can be a switch.
+    /// Nothing is traced from this byte on, or packets are missing: a switch may happen until tracing
+    /// continues.
     fn leave(&mut self, at: usize) {
         if self.left.is_none() {
             self.left = Some((at, self.psb, self.clock.bounds().0));
@@ -413,7 +415,7 @@ impl Finder<'_> {
     }
 
     fn border(&mut self, at: usize, (earliest, latest): (u64, Option<u64>)) {
-        // Where nothing is traced, all of it is one border.
+        // An untraced part is one border.
         if self.left.is_some() {
             return;
         }
@@ -431,7 +433,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Forgets borders between which no switch can have been. Of the last ones nothing is certain yet.
+    /// Removes borders at which no switch can have happened. The last ones are not decided yet.
     fn sift(&mut self) {
         let end = self.open.min(self.all.len().saturating_sub(1));
         let (mut kept, mut before) = (self.done.min(end).max(1), 0);
@@ -457,25 +459,25 @@ impl Finder<'_> {
     }
 }
 
-/// The owner of what follows each border, and the stay that has begun for certain.
+/// Owner of the packets after each border, and the stay that has certainly begun.
 fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, Stay)> {
     let count = borders.len();
-    // Of each change: the first border at which it can have been, and the last one.
+    // First and last border at which each change may have happened.
     let range = |change: &Change| {
         let nanos = change.nanos;
         let first = borders.partition_point(|at| at.latest.saturating_add(ROUNDING) < nanos);
         let behind = borders.partition_point(|at| at.earliest <= nanos.saturating_add(ROUNDING));
         let last = behind.saturating_sub(1);
         match first {
-            // Behind all of them: it is none of what was recorded.
+            // After all borders: not part of the recorded packets.
             first if first == count => (count, count),
-            // Between two: times of events and of packets do not belong together.
+            // Between two: times of events and packets are inconsistent.
             first if first > last => (last, first),
             first => (first, last),
         }
     };
     let ranges: Vec<(usize, usize)> = of.changes.iter().map(range).collect();
-    // Changes that were before what is behind a border for sure, and those that may have been.
+    // Number of changes certainly before the packets after a border, and possibly before.
     let numbers = |border: usize| {
         let certain = ranges.partition_point(|(_, last)| *last <= border);
         (certain, ranges.partition_point(|(first, _)| *first <= border).max(certain))
@@ -493,7 +495,7 @@ fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, Stay)> {
                 is_known = false;
                 continue;
             };
-            // What is idle executes no program, and no process has the page tables of another.
+            // An idle CPU executes no user code, and no process has the page tables of another.
             let is_possible = !(border.has_program && who.0 == 0) && tables.allow(who.0, border);
             if !is_possible {
                 continue;
@@ -514,18 +516,18 @@ fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, Stay)> {
     borders.iter().enumerate().map(owner).collect()
 }
 
-/// Which process has which page tables, as far as that is certain.
+/// Page tables of processes, as far as they are certain.
 struct Tables {
-    /// `None`: several had them, one after the other.
+    /// `None`: several processes had them, one after the other.
     owners: HashMap<u64, Option<u32>, RandomState>,
-    /// Processes that have some.
+    /// Processes with known page tables.
     known: HashMap<u32, (), RandomState>,
 }
 
 fn tables(borders: &[Border], owner: impl Fn(usize) -> Option<Who>) -> Tables {
     let mut found = Tables { owners: HashMap::default(), known: HashMap::default() };
     for (index, border) in borders.iter().enumerate().filter(|(_, border)| border.has_program) {
-        // Threads of the kernel run on the tables of whoever was before.
+        // Kernel threads run with the page tables of the previous process.
         let (Some(tables), Some((pid, _))) = (border.tables, owner(index)) else { continue };
         let of = found.owners.entry(tables).or_insert(Some(pid));
         if *of != Some(pid) {
@@ -562,7 +564,7 @@ mod tests {
     use proptest::prelude::*;
     use std::ops::Range;
 
-    /// A clock of which a tick is a nanosecond, and MTC packets come every 320.
+    /// A clock with ticks of one nanosecond and MTC packets every 320.
     const PROCESSOR: Processor = Processor { clocks: CLOCKS, errata: Errata::NONE };
     const CLOCKS: Clocks = Clocks {
         mtc_frequency: Some(3),
@@ -583,7 +585,7 @@ mod tests {
         Encoder::new(Settings { clock: Some(clock), psb_bytes: 256, ..Settings::default() })
     }
 
-    /// A thread runs for some branches, then the kernel for some time, at one moment of which it switches.
+    /// A thread runs for some branches, then the kernel for some time, during which it switches.
     #[derive(Debug, Clone)]
     struct Stint {
         thread: u32,
@@ -603,7 +605,7 @@ mod tests {
         (thread / 2 * 2 + 100, thread + 100)
     }
 
-    /// What a processor says of turns, what events say, and whose the code in which bytes is.
+    /// Packets of a CPU for these turns, events of its switches, and the true owner of the code by byte.
     fn recorded(turns: &[Stint], kernel: bool) -> (Vec<u8>, Switches, Vec<(usize, Who)>) {
         let (mut encoder, mut switches) = (encoder(), Switches::default());
         let (mut bytes, mut truth, mut runs) = (Vec::new(), Vec::new(), None);
@@ -625,7 +627,7 @@ mod tests {
                 let loops = Branch { ends: Ends::IndirectJump, next: 0x1002, target: 0 };
                 encoder.branch(&loops, 0x1000 + u64::from(branch % 7)).expect("it leads anywhere");
                 let new = encoder.take();
-                // Of what is in bytes: the last one of each packet.
+                // The last byte of each packet.
                 bytes.extend(new);
                 truth.push((bytes.len() - 1, who));
             }
@@ -639,7 +641,7 @@ mod tests {
                 switches.switch(0, encoder.tsc() + turn.switch, Some(who), Some(next));
             }
             runs = Some(who);
-            // The kernel's own branches: it is seen to be there.
+            // The kernel's own branches, which show that it runs.
             let until = encoder.tsc() + turn.kernel;
             while kernel && encoder.tsc() + 100 < until {
                 encoder.advance(100);
@@ -664,7 +666,7 @@ mod tests {
         &of.expect("each byte is of a turn").owner
     }
 
-    /// Nothing is of a wrong thread. @return how much of it is of none.
+    /// Asserts that nothing is attributed to a wrong thread. @return the amount without an owner.
     fn check(turns: &[Stint], kernel: bool) -> usize {
         let (bytes, switches, truth) = recorded(turns, kernel);
         let turns = divide(&switches, 0, &bytes, &PROCESSOR);
@@ -708,7 +710,7 @@ mod tests {
             prop_assert_eq!(check(&turns, true), 0);
         }
 
-        // Whatever the bytes are.
+        // For arbitrary bytes.
         #[test]
         fn of_damaged_packets_each_byte_is_of_one_turn(
             turns in prop::collection::vec(turn(1..2000, 1..200), 1..20),
@@ -726,8 +728,8 @@ mod tests {
         }
     }
 
-    /// A thread runs, alone, on one processor after the other: on which, how long, and how long nothing runs
-    /// after it. `by_cpu`: events of one time come by processor, not as they happened.
+    /// A thread runs, alone, on one CPU after the other: CPU, duration, and idle time after it. `by_cpu`:
+    /// events of equal time are ordered by CPU, not as they happened.
     fn switches_of(stays: &[(u32, u64, u64)], by_cpu: bool) -> Switches {
         let (thread, mut now) = (who(1), 1000);
         let mut events: Vec<(u64, u32, Who, Who)> = Vec::new();
@@ -747,7 +749,7 @@ mod tests {
         switches
     }
 
-    /// A turn for each stay, in order by processor.
+    /// A turn for each stay, ordered by CPU.
     fn turns_of(switches: &Switches) -> Vec<Timed> {
         let mut all = Vec::new();
         for (cpu, of) in &switches.cpus {
@@ -761,7 +763,7 @@ mod tests {
         all
     }
 
-    /// The processor, the first turn there and the last one.
+    /// The CPU, the first turn there and the last one.
     fn places(pieces: &[Piece]) -> Vec<(usize, usize, usize)> {
         pieces.iter().map(|of| (of.packed, of.turn, of.last_turn)).collect()
     }
@@ -791,10 +793,10 @@ mod tests {
 
     #[test]
     fn of_two_turns_that_begin_at_the_same_time_the_one_that_ends_first_comes_first() {
-        // Nothing of it on processor 1 takes any time; events of one time come by processor.
+        // Nothing on CPU 1 takes any time; events of equal time are ordered by CPU.
         let found = joined(turns_of(&switches_of(&[(1, 0, 0), (0, 5, 0), (1, 5, 0)], true)));
         assert_eq!(places(&found), [(1, 0, 0), (0, 0, 0), (1, 1, 1)]);
-        // Each processor only says when it left.
+        // Each CPU only reports when the thread left.
         let mut switches = Switches::default();
         switches.switch(0, 900, Some(who(1)), Some(NO_THREAD));
         switches.switch(1, 500, Some(who(1)), Some(NO_THREAD));
@@ -834,7 +836,7 @@ mod tests {
         }
     }
 
-    /// Packets of a processor on which code is executed between times, ten jumps of it.
+    /// Packets of a CPU that executes ten jumps in each interval.
     fn stream(times: &[(u64, u64)]) -> Vec<u8> {
         let mut encoder = encoder();
         encoder.set_tsc(1000);
@@ -853,7 +855,7 @@ mod tests {
         encoder.take()
     }
 
-    /// A processor that executes nothing while the thread is elsewhere shows it by events alone.
+    /// A CPU that executes nothing while the thread is elsewhere shows that only in events.
     #[test]
     fn packets_before_and_after_a_time_elsewhere_are_not_one_piece() {
         let mut switches = Switches::default();
@@ -877,7 +879,7 @@ mod tests {
         let bytes = pieces.iter().map(|of| of.packets(&recorded.packed).expect("packets"));
         let bytes: Vec<_> = bytes.map(|(_, turn, end)| turn.begin..end).collect();
         assert_eq!(bytes[0].end, bytes[2].start);
-        // Without a time elsewhere it is one.
+        // Without time elsewhere it is a single piece.
         let mut recorded = Recorded::new(Places::without_events(NoFiles), PROCESSOR);
         recorded.divided(0, vec![(stream(&times), None)], &switches);
         recorded.gather(0, &mut Default::default(), &[]);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of what was executed, in the order of packets, decoded on several cores.
+//! Collects rows of the executed flow in packet order, decoded on several cores.
 //!
 //! ```text
 //! packets ─ PSB to PSB ─► segments ─┬─ a thread each: blocks ─► items ─┬─► taken in the order of segments
 //!                                   └─ …                              ─┘
 //! ```
 //!
-//! A PSB says where the processor is, but not all that came before it says: what the clocks have counted, and
-//! whether it is one, where bytes are damaged. Both are known when the segment before it has been taken.
-//! Where they are not as the thread took them to be, the segment is decoded again.
+//! A PSB contains the state of the processor, but not everything that depends on earlier packets: the
+//! counts of the clocks, and in damaged bytes whether it is a PSB at all. Both are known once the segment
+//! before it has been taken. If the assumptions of the decoding thread were wrong, the segment is decoded
+//! again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -30,21 +31,21 @@ use super::{
 };
 use crate::places::{Line, Places};
 
-/// Bytes of packets of a job: PSBs are 2 to 16 KiB apart, unless they are set up otherwise.
+/// Bytes of packets of a job: PSBs are 2 to 16 KiB apart, unless configured otherwise.
 const SEGMENT_BYTES: usize = 16 << 10;
-/// Bytes of packets that are worth a second thread.
+/// Bytes of packets from which a second thread is worthwhile.
 const PARALLEL_BYTES: u64 = 512 << 10;
-/// Rows that are decoded by one thread if no more are wanted.
+/// Row limit up to which one thread decodes.
 const FEW_ROWS: usize = 1 << 16;
-/// Bytes of items that wait for those before them.
+/// Largest size in bytes of items that wait for earlier ones.
 const WAITING_BYTES: usize = 96 << 20;
-/// Addresses whose names a thread remembers.
+/// Largest number of addresses whose names a thread caches.
 const NAMES_MAX: usize = 1 << 20;
 
-/// Hands on an item of about this number of bytes; ends where no more are wanted.
+/// Passes on an item of about this number of bytes; breaks if no more are needed.
 pub(crate) type Emit<'e, T> = dyn Fn(T, usize) -> ControlFlow<()> + 'e;
 
-/// How work is divided.
+/// Division of the work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cores {
     pub threads: usize,
@@ -52,7 +53,7 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// For a table of a recording, of which at most `rows_max` rows are wanted.
+    /// For a table of a recording, of which at most `rows_max` rows are needed.
     pub fn of(recorded: &Recorded<'_>, rows_max: Option<usize>) -> Self {
         let is_worth_it =
             recorded.byte_count() >= PARALLEL_BYTES && rows_max.is_none_or(|rows| rows > FEW_ROWS);
@@ -61,7 +62,7 @@ impl Cores {
     }
 }
 
-/// Places that several threads ask.
+/// Places shared by several threads.
 pub(crate) struct SharedPlaces<'p, 'i>(Mutex<&'p mut Places<'i>>);
 
 impl<'p, 'i> SharedPlaces<'p, 'i> {
@@ -70,7 +71,7 @@ impl<'p, 'i> SharedPlaces<'p, 'i> {
     }
 }
 
-/// What an address is called.
+/// Name of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Named {
     pub function: u32,
@@ -114,7 +115,7 @@ impl Lookup for SharedPlaces<'_, '_> {
     }
 }
 
-/// Names of addresses, as one thread remembers them.
+/// Names of addresses, as cached by one thread.
 pub(crate) struct Names<'n> {
     of: &'n dyn Lookup,
     pid: u32,
@@ -138,7 +139,7 @@ impl<'n> Names<'n> {
         *self.known.entry((ip, wants_frames)).or_insert_with(|| of.named((pid, ip), wants_frames))
     }
 
-    /// Makes the texts of a name known.
+    /// Adds the texts of a name.
     pub fn know(&mut self, named: &Named) {
         know(self.of, &mut self.functions, named.function, Text::Function);
         if let Some(inlined) = named.inlined {
@@ -149,12 +150,12 @@ impl<'n> Names<'n> {
         }
     }
 
-    /// The name of a function that is known.
+    /// Name of a function, if known.
     pub fn function(&self, function: u32) -> Option<&str> {
         self.functions.get(function as usize)?.as_deref()
     }
 
-    /// A file of source that is known.
+    /// A source file, if known.
     pub fn source(&self, file: u32) -> Option<&str> {
         self.sources.get(file as usize)?.as_deref()
     }
@@ -162,7 +163,7 @@ impl<'n> Names<'n> {
 
 fn know(of: &dyn Lookup, texts: &mut Vec<Option<Box<str>>>, id: u32, text: fn(u32) -> Text) {
     let place = id as usize;
-    // Numbers are given out one after the other.
+    // Numbers are given out in sequence.
     if id == u32::MAX || texts.get(place).is_some_and(Option::is_some) {
         return;
     }
@@ -172,22 +173,22 @@ fn know(of: &dyn Lookup, texts: &mut Vec<Option<Box<str>>>, id: u32, text: fn(u3
     texts[place] = Some(of.text(text(id)).into());
 }
 
-/// Makes items of what is decoded.
+/// Makes items of decoded steps.
 pub(crate) trait Gather: Observe {
-    /// What follows is of another thread or processor.
+    /// The following steps belong to another thread or CPU.
     fn begins(&mut self, traced: &Traced);
 
-    /// The same thread continues on this processor.
+    /// The same thread continues on this CPU.
     fn goes_on(&mut self, cpu: u32);
 
-    /// What follows is not the beginning of a thread.
+    /// The following steps are not the beginning of a thread.
     fn resumes(&mut self, traced: &Traced);
 
     /// Emits the remaining items.
     fn flush(&mut self);
 }
 
-/// What is gathered of the instructions that were executed.
+/// Factory of the items of executed instructions.
 pub(crate) trait Gathering: Sync {
     type Item: Send;
     type Gather<'g>: Gather
@@ -197,9 +198,9 @@ pub(crate) trait Gathering: Sync {
     fn gather<'g>(&'g self, names: Names<'g>, emit: &'g Emit<'g, Self::Item>) -> Self::Gather<'g>;
 }
 
-/// Takes items in their order.
+/// Receives items in order.
 pub(crate) trait Take<T> {
-    /// `moment`: of a block that was executed after the one that was taken last, by the time of its packets.
+    /// `moment`: time of a block executed after the one that was taken last, by its packets.
     fn take(
         &mut self,
         places: &SharedPlaces<'_, '_>,
@@ -210,7 +211,7 @@ pub(crate) trait Take<T> {
 
 /// Makes items of packets.
 pub(crate) trait GatherPackets {
-    /// What follows does not follow what was handed on last.
+    /// The next packet does not follow the previous one.
     fn resumes(&mut self);
 
     fn packet(&mut self, packet: PacketAt<'_>);
@@ -221,7 +222,7 @@ pub(crate) trait GatherPackets {
     fn flush(&mut self);
 }
 
-/// What is gathered of packets.
+/// Factory of the items of packets.
 pub(crate) trait GatheringPackets: Sync {
     type Item: Send;
     type Gather<'g>: GatherPackets
@@ -238,17 +239,17 @@ struct Job {
     segment: Segment,
     begins_part: bool,
     begins_piece: bool,
-    /// The processor, where one was traced, and whether the segment before is of another.
+    /// The CPU, if a CPU was traced, and whether the segment before belongs to another.
     cpu: Option<u32>,
     is_elsewhere: bool,
 }
 
-/// What is known when a segment has been decoded.
+/// Result of decoding a segment.
 struct Ended {
     clock: Clock,
-    /// Whether the next segment is one.
+    /// Whether the next segment is valid.
     follows: bool,
-    /// How much was handed on.
+    /// Number of items passed on.
     count: u64,
 }
 
@@ -266,10 +267,11 @@ trait Work: Sync {
 }
 
 trait Worker {
-    /// Decodes a segment. `clock`: where that is known from before; else its head says it, as far as it does.
+    /// Decodes a segment. `clock`: the known clock; otherwise it comes from the head of the segment, as
+    /// far as that has it.
     fn segment(&mut self, job: &Job, clock: Option<Clock>) -> Ended;
 
-    /// The same of all that follows in its piece, without the first `skip` blocks, events or packets.
+    /// Decodes everything that follows in its piece, without the first `skip` blocks, events or packets.
     fn rest(&mut self, job: &Job, clock: Option<Clock>, skip: u64);
 
     fn flush(&mut self);
@@ -277,7 +279,7 @@ trait Worker {
     fn is_enough(&self) -> bool;
 }
 
-/// Gathers what was executed.
+/// Collects the executed flow.
 pub(crate) fn gather<G: Gathering>(
     recorded: &mut Recorded<'_>,
     how: &G,
@@ -301,7 +303,7 @@ pub(crate) fn gather<G: Gathering>(
     run(&decode, &jobs, (&places, take), cores.threads)
 }
 
-/// Gathers packets.
+/// Collects packets.
 pub(crate) fn gather_packets<G: GatheringPackets>(
     recorded: &mut Recorded<'_>,
     how: &G,
@@ -330,7 +332,7 @@ pub(crate) fn gather_packets<G: GatheringPackets>(
     run(&read, &jobs, (&places, take), cores.threads)
 }
 
-/// Segments, where several threads decode them.
+/// Segments, if several threads decode them.
 fn divided(run: &Run, part: Range<usize>, cores: Cores) -> Vec<Segment> {
     let bytes_min = if cores.threads > 1 { cores.segment_bytes } else { usize::MAX };
     segments_in(&run.bytes, part, bytes_min, run.processor.errata)
@@ -364,7 +366,7 @@ fn jobs_of_parts(packed: &[Packed], parts: &[Part], cores: Cores) -> Vec<Job> {
     jobs
 }
 
-/// Does jobs, and has their items taken in order. @return how many jobs were begun.
+/// Runs jobs, and has their items taken in order. @return the number of started jobs.
 fn run<W: Work>(
     work: &W,
     jobs: &[Job],
@@ -372,7 +374,7 @@ fn run<W: Work>(
     threads: usize,
 ) -> usize {
     let take = RefCell::new(take);
-    // What is decoded on this thread has its times from the packets before it.
+    // Items decoded on this thread have their times from the packets before.
     let emit = |item, _: usize| take.borrow_mut().take(places, item, &|_| None);
     if threads < 2 {
         let mut worker = work.worker(&emit);
@@ -493,7 +495,7 @@ impl<G: Gathering> Work for Decode<'_, '_, '_, G> {
     }
 }
 
-/// State of the clocks after the head of a segment, where nothing is known from before.
+/// State of the clocks after the head of a segment, without earlier information.
 fn clock_behind(run: Option<&Run>, segment: &Segment) -> Clock {
     let processor = run.map_or_else(Processor::default, |run| run.processor);
     let mut clock = Clock::new(&processor);
@@ -510,7 +512,7 @@ impl<'w, G: Gathering> Decoding<'w, G> {
         Some((part, part.pieces.get(job.piece)?))
     }
 
-    /// Where a decoder is when a segment begins.
+    /// State of a decoder at the start of a segment.
     fn enter(&mut self, job: &Job, clock: Option<Clock>) -> Option<(State, Clock)> {
         let (part, piece) = self.of(job)?;
         let (run, turn, _) = piece.packets(self.packed)?;
@@ -569,7 +571,7 @@ impl<G: Gathering> Worker for Decoding<'_, G> {
     }
 }
 
-/// Counts what is handed on, without the first of it.
+/// Counts items, and drops the first ones.
 struct Counted<'g, G> {
     gather: &'g mut G,
     count: u64,
@@ -630,7 +632,7 @@ impl<G: GatheringPackets> Work for ReadPackets<'_, G> {
 }
 
 impl<G: GatheringPackets> Reading<'_, G> {
-    /// Reads a segment, or all from it on.
+    /// Reads a segment, or everything from there on.
     fn read(&mut self, job: &Job, clock: Option<Clock>, (skip, is_all): (u64, bool)) -> Ended {
         let of = self.packed.get(job.part);
         let run = of.and_then(|of| of.runs.get(job.piece));

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Jobs on several cores, whose output is taken in the order of the jobs.
+//! Runs jobs on several cores and delivers their output in the order of the jobs.
 //!
-//! Threads take jobs one after the other, and put out items while they work. The output of the first job that
-//! is not done is handed on at once; that of later ones waits, up to a number of bytes. Then their threads
-//! wait too.
+//! Threads take jobs one after the other, and emit items while they work. The output of the first
+//! unfinished job is delivered at once; that of later ones waits, up to a number of bytes. Beyond that,
+//! their threads wait, too.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Jobs that are worked on or wait to be taken, for each thread.
+/// Jobs in progress or waiting to be delivered, per thread.
 const JOBS_PER_THREAD: usize = 4;
-/// Items of the first job that may wait, however large they are.
+/// Items of the first job that may wait, whatever their size.
 const ITEMS_MIN: usize = 2;
 
-/// What comes next of a job.
+/// Next output of a job.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<T, R> {
     /// A part of its output.
@@ -29,17 +29,17 @@ struct Output<T, R> {
 }
 
 struct Shared<T, R> {
-    /// The job whose output is taken, and the first that no thread has.
+    /// The job whose output is being delivered, and the first job without a thread.
     head: usize,
     next: usize,
-    /// Of the jobs between them.
+    /// Outputs of the jobs between them.
     outputs: VecDeque<Output<T, R>>,
     waiting_bytes: usize,
-    /// Nothing more is wanted, or a thread has panicked.
+    /// Whether no more output is needed, or a thread has panicked.
     is_over: bool,
 }
 
-/// Hands out jobs, and holds their output until it is taken.
+/// Distributes jobs, and holds their output until it is taken.
 pub struct Pool<T, R> {
     shared: Mutex<Shared<T, R>>,
     changed: Condvar,
@@ -49,7 +49,7 @@ pub struct Pool<T, R> {
 }
 
 impl<T: Send, R: Send> Pool<T, R> {
-    /// `bytes_max`: of output that waits.
+    /// `bytes_max`: largest size of waiting output.
     pub fn new(jobs: usize, threads: usize, bytes_max: usize) -> Self {
         let shared =
             Shared { head: 0, next: 0, outputs: VecDeque::new(), waiting_bytes: 0, is_over: false };
@@ -84,7 +84,7 @@ impl<T: Send, R: Send> Pool<T, R> {
         self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a thread: its next job; `None`: there are no more.
+    /// For worker threads: the next job; `None`: there are no more.
     pub fn take_job(&self) -> Option<usize> {
         let mut shared = self.lock();
         loop {
@@ -100,7 +100,7 @@ impl<T: Send, R: Send> Pool<T, R> {
         }
     }
 
-    /// For a thread: puts out a part of a job; ends where it is not wanted any more.
+    /// For worker threads: emits a part of a job; breaks if it is no longer needed.
     pub fn put(&self, job: usize, item: T, bytes: usize) -> ControlFlow<()> {
         let mut shared = self.lock();
         loop {
@@ -123,7 +123,7 @@ impl<T: Send, R: Send> Pool<T, R> {
         }
     }
 
-    /// For a thread: a job is done.
+    /// For worker threads: a job is complete.
     pub fn done(&self, job: usize, result: R) {
         let mut shared = self.lock();
         let place = job.checked_sub(shared.head);
@@ -134,7 +134,7 @@ impl<T: Send, R: Send> Pool<T, R> {
         self.changed.notify_all();
     }
 
-    /// What comes next of the first job that was not taken; `None`: a thread has panicked.
+    /// The next output of the first job that has not been taken; `None`: a thread has panicked.
     pub fn next(&self) -> Option<Next<T, R>> {
         let mut shared = self.lock();
         loop {
@@ -158,7 +158,7 @@ impl<T: Send, R: Send> Pool<T, R> {
         }
     }
 
-    /// Discards the remaining output of the first job that was not taken.
+    /// Discards the remaining output of the first job that has not been taken.
     pub fn skip(&self) {
         let mut shared = self.lock();
         shared.head += 1;
@@ -167,20 +167,20 @@ impl<T: Send, R: Send> Pool<T, R> {
                 let bytes: usize = output.items.iter().map(|(_, bytes)| bytes).sum();
                 shared.waiting_bytes = shared.waiting_bytes.saturating_sub(bytes);
             }
-            // No thread has it yet, and none will.
+            // No thread has started it, and none will.
             None => shared.next = shared.next.max(shared.head),
         }
         drop(shared);
         self.changed.notify_all();
     }
 
-    /// Jobs that threads have taken.
+    /// Number of jobs that threads have taken.
     pub fn taken(&self) -> usize {
         self.lock().next
     }
 }
 
-/// Ends everything when a thread panics, or when nothing more is taken.
+/// Ends everything when a thread panics, or when no more output is taken.
 struct Over<'p, T: Send, R: Send> {
     pool: &'p Pool<T, R>,
     is_always: bool,
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Each job puts out its number, as often as that is large; each item takes 8 bytes.
+    /// Each job emits its number, that many times; each item counts as 8 bytes.
     fn work(pool: &Pool<usize, usize>, most: &AtomicUsize) {
         while let Some(job) = pool.take_job() {
             let mut put = 0;
@@ -250,7 +250,7 @@ mod tests {
             3,
             || work(&pool, &most),
             || {
-                // Job 0 has nothing; of job 1 some, of 2 nothing, then of 3 one item.
+                // Job 0 has no items; of job 1 some are taken, of job 2 none, then one of job 3.
                 assert_eq!(pool.next(), Some(Next::Done(0)));
                 found.extend(pool.next());
                 pool.skip();

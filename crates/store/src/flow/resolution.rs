@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How finely packets say when something was: the time, and the instructions, from one moment that is told
-//! apart to the next. After the temporal resolution factor of "Hardware-Assisted Instruction Profiling and
-//! Latency Detection" (Sharma and Dagenais, 2016).
+//! Temporal resolution of packets: time and instructions between consecutive distinguishable times. After
+//! the temporal resolution factor of "Hardware-Assisted Instruction Profiling and Latency Detection"
+//! (Sharma and Dagenais, 2016).
 
 use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::Event;
@@ -10,25 +10,24 @@ use lateralis_intelpt::image::Sections;
 use super::{Follow, Moment, Recorded, Traced};
 use crate::places::Places;
 
-/// Moments that are kept; of more, the first.
+/// Largest number of times that are kept; the first ones are kept.
 const MOMENTS_MAX: usize = 1 << 24;
 
-/// What is between moments that follow each other.
+/// Distances between consecutive times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// Nanoseconds, shortest first.
+    /// Nanoseconds, ascending.
     pub nanos: Vec<u64>,
-    /// Instructions, fewest first.
+    /// Instructions, ascending.
     pub instructions: Vec<u64>,
-    /// Bytes of packets.
+    /// Number of bytes of packets.
     pub bytes: u64,
-    /// Gaps, over which nothing is measured.
+    /// Number of gaps, which are not measured across.
     pub gaps: u64,
 }
 
 impl Resolution {
-    /// The median of both, if anything says when it was: of an even number the lower one, as the paper
-    /// has it.
+    /// Medians of both, if there are times: for an even number the lower one, as in the paper.
     #[must_use]
     pub fn medians(&self) -> Option<(u64, u64)> {
         let of = |sorted: &[u64]| sorted.get(sorted.len().checked_sub(1)? / 2).copied();
@@ -36,8 +35,8 @@ impl Resolution {
     }
 }
 
-/// The factor of each product of two medians among all of them: from 0 of the finest to `most` of the
-/// coarsest; `None` where all are the same.
+/// Factor of each product of two medians among all of them: from 0 for the finest to `most` for the
+/// coarsest; `None` if all are equal.
 #[must_use]
 pub fn factors(products: &[f64], most: f64) -> Option<Vec<f64>> {
     let least = products.iter().copied().fold(f64::INFINITY, f64::min);
@@ -49,14 +48,14 @@ pub fn factors(products: &[f64], most: f64) -> Option<Vec<f64>> {
 #[derive(Default)]
 struct Moments {
     found: Resolution,
-    /// The moment that is told apart from the one before, and the instructions since.
+    /// The last distinguishable time, and the instructions since.
     last: Option<u64>,
     since: u64,
 }
 
 /// Decodes everything that was recorded.
 ///
-/// Cost: by packets and blocks. Memory: 16 bytes for each moment.
+/// Cost: proportional to packets and blocks. Memory: 16 bytes for each time.
 pub fn resolution(recorded: &mut Recorded<'_>) -> Resolution {
     let mut moments = Moments::default();
     recorded.follow(&mut moments);
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_finest_has_0_and_the_coarsest_100() {
-        // What the paper has of its finest and its coarsest trace.
+        // Values of the finest and the coarsest trace in the paper.
         let products = [14.0 * 78.0, 5000.0, 910_500.0 * 2_500_000.0];
         let found = factors(&products, 100.0).expect("they differ");
         assert_eq!((found[0], found[2]), (0.0, 100.0));

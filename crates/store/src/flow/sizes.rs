@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many bytes of what kinds of packets were recorded, and for how many instructions.
+//! Recorded bytes by kind of packet, and the number of instructions.
 
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
@@ -13,29 +13,29 @@ use lateralis_intelpt::packet::Packet;
 use super::{Follow, Moment, Recorded, Traced};
 use crate::places::Places;
 
-/// Packets of a kind.
+/// Packets of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
-    /// Its name, as in the table of packets; `None`: bytes that are no packets.
+    /// Its name, as in the table of packets; `None`: bytes that are not packets.
     pub name: Option<String>,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// What packets say, and what it takes.
+/// Contents and sizes of packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// By bytes, most first.
+    /// By size in bytes, largest first.
     pub kinds: Vec<Kind>,
-    /// Bytes of all packets, with those before the first PSB.
+    /// Bytes of all packets, including those before the first PSB.
     pub bytes: u64,
-    /// Instructions that were executed, as far as they are known.
+    /// Executed instructions, as far as they are known.
     pub instructions: u64,
     /// Gaps, with an unknown number of instructions.
     pub gaps: u64,
-    /// Nanoseconds from the first to the last moment that is known, of all threads and processors together.
+    /// Nanoseconds from the first to the last known time, of all threads and CPUs together.
     pub nanos: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ struct Executed {
 
 /// Reads all packets, and follows them.
 ///
-/// Cost: by packets and blocks. Memory: by kinds.
+/// Cost: proportional to packets and blocks. Memory: proportional to kinds.
 pub fn sizes(recorded: &mut Recorded<'_>) -> Sizes {
     let mut kinds: HashMap<Option<Discriminant<Packet>>, Kind> = HashMap::new();
     recorded.packets(&mut |found| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many instructions a kernel executes for each system call, where it was traced, too.
+//! Number of instructions executed by the kernel for each system call, if it was traced, too.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,27 +11,27 @@ use lateralis_intelpt::{Block, Ends};
 use super::{Follow, Moment, Recorded, Traced, intelpt, place_of};
 use crate::places::{In, Places};
 
-/// What Linux puts in front of the names of system calls [arch/x86/include/asm/syscall_wrapper.h].
+/// Prefixes of the names of system calls in Linux [arch/x86/include/asm/syscall_wrapper.h].
 const PREFIXES: [&str; 3] = ["__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_"];
-/// Calls whose lengths are kept.
+/// Largest number of calls whose lengths are kept.
 const CALLS_MAX: usize = 1 << 24;
 
 /// All system calls.
 #[derive(Debug, Clone, Default)]
 pub struct SystemCalls {
-    /// By name: instructions of each call, in the order of their returns: behind the instruction that calls
-    /// the kernel, up to and with the one that returns.
+    /// By name: instructions of each call in the order of their returns, from after the instruction that
+    /// enters the kernel, up to and including the one that returns.
     pub calls: BTreeMap<String, Vec<u64>>,
-    /// Calls that a gap cut off.
+    /// Number of calls cut off by a gap.
     pub void: u64,
-    /// Calls that have not returned.
+    /// Number of calls that have not returned.
     pub open: u64,
-    /// Calls beyond those that are kept.
+    /// Number of calls beyond those that are kept.
     pub not_kept: u64,
 }
 
 struct Open {
-    /// Instructions before.
+    /// Instructions before it.
     begin: u64,
     name: Option<String>,
 }
@@ -40,17 +40,17 @@ struct Watching {
     pid: u32,
     executed: u64,
     open: Option<Open>,
-    /// By the address of a far branch, whether it calls the kernel.
+    /// Whether a far branch enters the kernel, by address.
     far: HashMap<u64, bool, RandomState>,
-    /// By the address of a block of the kernel, the system call that it begins.
+    /// System call that a kernel block begins, by address.
     names: HashMap<u64, Option<String>, RandomState>,
     kept: usize,
     found: SystemCalls,
 }
 
-/// Finds all system calls, of each thread for itself.
+/// Finds all system calls, separately for each thread.
 ///
-/// Cost: a look-up for each block of the kernel. Memory: by blocks and calls.
+/// Cost: a lookup for each kernel block. Memory: proportional to blocks and calls.
 pub fn system_calls(recorded: &mut Recorded<'_>) -> SystemCalls {
     let mut watching = Watching {
         pid: 0,
@@ -91,7 +91,7 @@ impl Follow for Watching {
 
     fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, _: Moment) {
         match place_of(block.ip) {
-            // Back from the kernel: what it executed is behind the call by now.
+            // Back from the kernel: its instructions follow the call.
             In::Program => self.returns(),
             In::Kernel | In::Elsewhere => {
                 if let Some(open) = self.open.as_mut().filter(|open| open.name.is_none()) {

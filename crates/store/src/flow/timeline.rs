@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls along time, for who looks at a window of it: packets are decoded for that alone, and of the rest a
-//! summary is kept for each unit of packets.
+//! Calls along time, for showing a window: packets are decoded only for the window, and for the rest a
+//! summary of each unit of packets is kept.
 //!
 //! ```text
-//! packets ─ PSB to PSB ─► units ─┬─ in their order, once ─► summaries, and where each unit goes on
-//!                                └─ those of a window ────► calls, gaps, instructions along time
+//! packets ─ PSB to PSB ─► units ─┬─ in order, once ───► summaries, and the state after each unit
+//!                                └─ those of a window ► calls, gaps, instructions along time
 //! ```
 
 use std::ops::{ControlFlow, Range};
@@ -22,42 +22,43 @@ use super::{
 };
 use crate::places::{Frame, Places};
 
-/// Bytes of packets of a unit, at least, and how many units there are of a thread, about, at most: what is
-/// kept of each is some kilobytes.
+/// Minimum size of a unit in bytes of packets, and approximate largest number of units of a thread: some
+/// kilobytes are kept for each.
 const UNIT_BYTES: usize = 64 << 10;
 const UNITS_MAX: usize = 1 << 14;
-/// Bytes of packets of a window of which each call is shown: some 40 ms of decoding.
+/// Bytes of packets of a window in which every call is shown: some 40 ms of decoding.
 const WINDOW_BYTES: usize = 4 << 20;
-/// Depths that have a row each; what is deeper is on the last one.
+/// Number of depths with a row each; deeper calls are on the last one.
 pub const DEPTHS_MAX: usize = 48;
-/// Packets of a PSB+ at most: more are not read to find its time [SDM volume 3, PSB+ has each once].
+/// Largest number of packets of a PSB+ that are read to find its time [SDM volume 3, PSB+ has each once].
 const PSB_PACKETS: usize = 64;
 /// Bytes of a PSBEND packet [SDM volume 3, PSBEND].
 const PSBEND_BYTES: usize = 2;
-/// Functions that a depth of a summary weighs; more are not the one that weighs most.
+/// Number of functions weighed for a depth of a summary.
 const WEIGHED_MAX: usize = 32;
 
-/// Packets that are decoded in one go: from a PSB to another, or to where another thread came.
+/// Packets that are decoded in one go: from a PSB to another, or to a switch of threads.
 #[derive(Debug, Clone)]
 struct Unit {
-    /// Of the thread's pieces.
+    /// Index among the thread's pieces.
     piece: usize,
-    /// Of the run that the piece is of: up to the end of the PSB+ of the next unit, whose address says what
-    /// the last packets led to.
+    /// Range in the run of the piece: up to the end of the PSB+ of the next unit, whose address completes
+    /// the last packets.
     bytes: Range<usize>,
-    /// Whether another thread ran between the unit before and it, and what the processor was doing is known.
+    /// Whether another thread ran between the previous unit and it, and the state of the processor is
+    /// known.
     is_switched: bool,
-    /// Whether the unit before it ends where it begins.
+    /// Whether it begins where the previous unit ends.
     goes_on: bool,
-    /// When it begins; `None` where no packet says it.
+    /// Time of its begin; `None` if no packet has it.
     begin_ns: Option<u64>,
-    /// What was found when the units before it had been decoded.
+    /// Result once the units before it have been decoded.
     done: Option<Done>,
 }
 
 #[derive(Debug, Clone)]
 struct Done {
-    /// Where the thread is when it begins.
+    /// State of the thread at its begin.
     state: State,
     instructions: u64,
     end_ns: Option<u64>,
@@ -65,20 +66,20 @@ struct Done {
     gaps: Vec<(u64, u64)>,
 }
 
-/// What a unit has of calls of one depth.
+/// Calls of one depth in a unit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Top {
     function: u32,
     calls: u32,
-    /// Instructions in them, of all of the unit, in 255ths.
+    /// Their share of the instructions of the unit, in 255ths.
     cover: u8,
 }
 
-/// Calls of a thread or processor.
+/// Calls of a thread or CPU.
 struct Line {
     traced: Traced,
     units: Vec<Unit>,
-    /// The first that has not been decoded in its order, and where the thread is when it begins.
+    /// The first unit that has not been decoded in order, and the state of the thread at its begin.
     next: usize,
     state: Option<State>,
     begin_ns: Option<u64>,
@@ -86,61 +87,61 @@ struct Line {
     window: Option<(Range<usize>, bool, Arc<Window>)>,
 }
 
-/// What is drawn as one: a call; or those of a unit that are of one depth, with the function of which most
-/// instructions are.
+/// An item to be drawn: a call; or the calls of a unit at one depth, with the function that has most
+/// instructions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// Nanoseconds of the recording's clock; between two moments that packets give, by instructions.
+    /// Nanoseconds of the recording's clock; interpolated by instructions between times in packets.
     pub begin_ns: u64,
     /// See `begin_ns`.
     pub end_ns: u64,
-    /// By its number.
+    /// Number of the function.
     pub function: u32,
-    /// How many calls it stands for.
+    /// Number of calls that it represents.
     pub calls: u32,
-    /// How much of its time they take, in 255ths.
+    /// Share of its time that they take, in 255ths.
     pub cover: u8,
-    /// Of one call: all that is known.
+    /// Details, for a single call.
     pub call: Option<Call>,
 }
 
 /// A part of a thread's time.
 #[derive(Debug, Clone, Default)]
 pub struct Window {
-    /// Whether each call is in it.
+    /// Whether it contains every call.
     pub is_exact: bool,
-    /// Whether all callers are known that packets say anything of: not while packets before have not been
+    /// Whether all callers are known that packets determine; false while earlier packets have not been
     /// decoded.
     pub knows_callers: bool,
-    /// By depth, in the order of time.
+    /// By depth, in time order.
     pub depths: Vec<Vec<Piece>>,
-    /// Where nothing is known of what was executed.
+    /// Intervals in which execution is unknown.
     pub gaps: Vec<(u64, u64)>,
-    /// Moments with how many instructions were executed before, in the order of time.
+    /// Times with the number of instructions executed before, in time order.
     pub moments: Vec<(u64, u64)>,
-    /// How far times may be off at most, where that is bounded.
+    /// Largest error of times, if bounded.
     pub error_ns: Option<u64>,
 }
 
-/// An instruction that was executed.
+/// An executed instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
-    /// Which of the thread it is, from 0; of those before only as many were counted as were decoded.
+    /// Number in the thread, from 0; earlier instructions are only counted as far as they were decoded.
     pub number: u64,
-    /// About when.
+    /// Approximate time.
     pub time_ns: Option<u64>,
-    /// Where it is.
+    /// Address.
     pub address: u64,
-    /// In Intel's syntax.
+    /// Text in Intel's syntax.
     pub assembly: String,
-    /// The functions that it is in, and its line.
+    /// Functions that contain it, and its line.
     pub frames: Arc<[Frame]>,
 }
 
 /// Calls of all threads of a recording along time.
 ///
-/// Memory: the packets; of each unit a summary and the calls that it begins in; the calls of the windows that
-/// were looked at last.
+/// Memory: the packets; for each unit a summary and the calls that are open at its begin; the calls of
+/// recently shown windows.
 pub struct Timeline<'i> {
     recorded: Recorded<'i>,
     known: Known,
@@ -148,9 +149,9 @@ pub struct Timeline<'i> {
 }
 
 impl<'i> Timeline<'i> {
-    /// Finds units; nothing is decoded.
+    /// Finds units without decoding.
     ///
-    /// Cost: a look at each byte.
+    /// Cost: each byte is examined.
     #[must_use]
     pub fn new(recorded: Recorded<'i>) -> Self {
         Self::with_units(recorded, UNIT_BYTES)
@@ -162,46 +163,46 @@ impl<'i> Timeline<'i> {
         Self { recorded, known: Known::default(), lines }
     }
 
-    /// How many threads and processors there are.
+    /// Number of threads and CPUs.
     #[must_use]
     pub fn count(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whose packets they are.
+    /// Thread of the packets.
     #[must_use]
     pub fn traced(&self, line: usize) -> Option<&Traced> {
         self.lines.get(line).map(|line| &line.traced)
     }
 
-    /// When the first packets of a thread were made, and the last ones, as far as these say it.
+    /// Times of the first and last packets of a thread, as far as they have them.
     #[must_use]
     pub fn extent(&self, line: usize) -> Option<(u64, u64)> {
         let line = self.lines.get(line)?;
         line.begin_ns.zip(line.end_ns)
     }
 
-    /// Bytes of packets that have not been decoded yet in their order.
+    /// Bytes of packets that have not been decoded in order yet.
     #[must_use]
     pub fn pending_bytes(&self) -> u64 {
         let left = self.lines.iter().flat_map(|line| &line.units[line.next..]);
         left.map(|unit| unit.bytes.len() as u64).sum()
     }
 
-    /// How deep calls are, as far as they have been decoded.
+    /// Depth of calls, as far as they have been decoded.
     #[must_use]
     pub fn depth(&self, line: usize) -> usize {
         let units = self.lines.get(line).map_or(&[][..], |line| &line.units);
         units.iter().filter_map(|unit| Some(unit.done.as_ref()?.depths.len())).max().unwrap_or(0)
     }
 
-    /// What numbers of functions and lines stand for.
+    /// Names of functions and lines by number.
     #[must_use]
     pub fn places(&self) -> &Places<'i> {
         &self.recorded.places
     }
 
-    /// `FILE:LINE` of an address of the code of a thread.
+    /// `FILE:LINE` of an address in the code of a thread.
     pub fn line_at(&mut self, line: usize, address: u64) -> Option<String> {
         let pid = self.lines.get(line)?.traced.pid;
         let places = &mut self.recorded.places;
@@ -209,8 +210,8 @@ impl<'i> Timeline<'i> {
         Some(places.line_text(found))
     }
 
-    /// Decodes more, in the order of packets: at least a unit of each thread that is left, and so many bytes
-    /// of all of them, about.
+    /// Decodes more, in packet order: at least a unit of each unfinished thread, and about this number of
+    /// bytes of all of them.
     pub fn advance(&mut self, most_bytes: usize) {
         let mut left = most_bytes;
         for line in 0..self.lines.len() {
@@ -227,7 +228,7 @@ impl<'i> Timeline<'i> {
     fn decode_next(&mut self, line: usize, unit: &Unit) {
         let nth = self.lines[line].next;
         let state = self.lines[line].state.take();
-        // Where the thread is when its packets begin: nowhere that is known.
+        // Initially the state of the thread is unknown.
         let found = self.decode(line, nth..nth + 1, state.clone(), None);
         let done = found.summary(state.unwrap_or_default());
         let of = &mut self.lines[line];
@@ -239,8 +240,7 @@ impl<'i> Timeline<'i> {
         of.next = nth + 1;
     }
 
-    /// What a thread did from a moment to another: each call where its packets are few, else what is kept of
-    /// them.
+    /// Calls of a thread in a time range: every call if it has few packets, otherwise the summaries.
     pub fn window(&mut self, line: usize, (t0, t1): (u64, u64)) -> Arc<Window> {
         let Some(of) = self.lines.get(line) else { return Arc::default() };
         let range = of.units_of(t0, t1);
@@ -250,10 +250,10 @@ impl<'i> Timeline<'i> {
         self.window_of(line, range)
     }
 
-    /// Instructions that a thread executed: those of a range of numbers, where it is known, else those from a
-    /// moment to another; `count` of them, from one on, and how many there are where that is known.
+    /// Instructions executed by a thread: those with the given numbers if known, otherwise those in a
+    /// time range; `count` of them from an offset on, and their total number if known.
     ///
-    /// Cost: of a window, and of a unit of packets.
+    /// Cost: that of a window, and of a unit of packets.
     pub fn instructions(
         &mut self,
         line: usize,
@@ -262,7 +262,7 @@ impl<'i> Timeline<'i> {
         (from, count): (u64, usize),
     ) -> (Vec<Executed>, Option<u64>) {
         let Some(of) = self.lines.get(line) else { return (Vec::new(), Some(0)) };
-        // A block that ends in one unit may begin in the one before.
+        // A block that ends in one unit may begin in the previous one.
         let near = of.units_of(t0, t1);
         let range = near.start.saturating_sub(1)..(near.end + 1).min(of.units.len());
         let is_whole = of.bytes(&range) <= WINDOW_BYTES;
@@ -289,7 +289,7 @@ impl<'i> Timeline<'i> {
         if count == 0 {
             return (Vec::new(), total);
         }
-        // The last unit that is known to begin before them.
+        // The last unit known to begin before them.
         let of = &self.lines[line];
         let begins = |nth: &usize| {
             let unit = of.units.get(*nth).and_then(|unit| unit.done.as_ref());
@@ -317,8 +317,7 @@ impl<'i> Timeline<'i> {
         window
     }
 
-    /// Decodes units that follow each other; `state`: where the thread is when the first begins, where that
-    /// is known.
+    /// Decodes consecutive units; `state`: state of the thread at the begin of the first, if known.
     fn decode(
         &mut self,
         line: usize,
@@ -421,7 +420,7 @@ impl Line {
                 begin = next;
             }
         }
-        // Those of which no packet says it begin with the one before.
+        // Units without a time begin at that of the previous one.
         let mut last = units.iter().find_map(|unit: &Unit| unit.begin_ns);
         let begin_ns = last;
         for unit in &mut units {
@@ -444,7 +443,7 @@ impl Line {
         Self { traced, units, next: 0, state: None, begin_ns, end_ns, window: None }
     }
 
-    /// Units that are touched from a moment to another.
+    /// Units that overlap a time range.
     fn units_of(&self, t0: u64, t1: u64) -> Range<usize> {
         if self.begin_ns.is_none() {
             return 0..0;
@@ -458,7 +457,7 @@ impl Line {
         self.units[range.clone()].iter().map(|unit| unit.bytes.len()).sum()
     }
 
-    /// Where the thread is when a unit begins, if that is known.
+    /// State of the thread at the begin of a unit, if known.
     fn state_of(&self, unit: usize) -> Option<State> {
         if unit == self.next {
             return self.state.clone();
@@ -467,7 +466,7 @@ impl Line {
         done.map(|done| done.state.clone()).filter(|state| !state.is_nowhere())
     }
 
-    /// What is known of units without decoding them.
+    /// Summaries of units, without decoding them.
     fn summaries(&self, range: Range<usize>) -> Window {
         let mut window = Window { knows_callers: true, ..Window::default() };
         for (nth, unit) in range.clone().zip(&self.units[range]) {
@@ -492,7 +491,7 @@ impl Line {
     }
 }
 
-/// When a PSB+ was made, and the byte behind it.
+/// Time of a PSB+, and the byte after it.
 fn header(processor: &Processor, bytes: &[u8], psb: usize) -> (Option<u64>, usize) {
     let mut clock = Clock::new(processor);
     for found in Packets::new(bytes.get(psb..).unwrap_or_default()).take(PSB_PACKETS) {
@@ -506,21 +505,21 @@ fn header(processor: &Processor, bytes: &[u8], psb: usize) -> (Option<u64>, usiz
     (clock.moment(None).map(|moment| moment.nanos), bytes.len())
 }
 
-/// Which instructions are wanted.
+/// Range of requested instructions.
 struct Wanted {
     numbers: Range<u64>,
-    /// None that were executed after that.
+    /// No instructions after this time.
     end_ns: u64,
 }
 
-/// What was found in units.
+/// Result of decoding units.
 #[derive(Default)]
 struct Decoded {
     calls: Vec<Call>,
     /// Calls that have not returned.
     open: Vec<Call>,
     state: State,
-    /// Instructions before them.
+    /// Number of instructions before them.
     begin: u64,
     moments: Vec<(u64, u64)>,
     gaps: Vec<(u64, u64)>,
@@ -549,7 +548,7 @@ impl Decoded {
         window
     }
 
-    /// What is kept of a unit, in which a thread was there when it began.
+    /// Summary of a unit, given the state of the thread at its begin.
     fn summary(&self, state: State) -> Done {
         let count = self.state.count - self.begin;
         let mut weights: Vec<Vec<(u32, u64)>> = Vec::new();
@@ -604,7 +603,7 @@ impl Window {
         self.moments.first().map_or(0, |(nanos, _)| *nanos)
     }
 
-    /// When an instruction was executed that comes behind a moment and not behind the next one.
+    /// Time of an instruction that comes after one known time and not after the next one.
     fn between(&self, before: usize, number: u64) -> u64 {
         let (nanos, count) = self.moments[before];
         let Some((next_nanos, next_count)) = self.moments.get(before + 1).copied() else {
@@ -615,7 +614,7 @@ impl Window {
         nanos + (share / u128::from(all.max(1))) as u64
     }
 
-    /// How many instructions were executed before a moment: between two that packets give, evenly.
+    /// Number of instructions executed before a time: interpolated linearly between times in packets.
     #[must_use]
     pub fn number_at(&self, time_ns: u64) -> u64 {
         let next = self.moments.partition_point(|(nanos, _)| *nanos <= time_ns);
@@ -630,10 +629,10 @@ impl Window {
     }
 }
 
-/// Follows units.
+/// Receives the flow of units.
 struct Tracer<R> {
     calls: Calls<R>,
-    /// The next place is where the unit before has ended.
+    /// Whether the next address is just the end of the previous unit.
     skips_sync: bool,
     moments: Vec<(u64, u64)>,
     gaps: Vec<(u64, u64)>,
@@ -652,11 +651,11 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Tracer<R> {
         }
     }
 
-    /// Nothing is known from a moment on.
+    /// Execution is unknown from a time on.
     fn gap(&mut self, nanos: Option<u64>) {
         let Some(nanos) = nanos else { return };
         self.moment(nanos);
-        // What is executed behind it is not spread over it.
+        // Instructions after the gap are not spread over it.
         if self.moments.last().is_some_and(|(_, count)| *count < self.calls.state.count) {
             self.moments.push((nanos, self.calls.state.count));
         }
@@ -773,7 +772,7 @@ mod tests {
         }
     }
 
-    /// What a program did that was recorded by hardware, by others.
+    /// Programs recorded by hardware, from other sources.
     fn recorded(name: &str) -> Option<Recorded<'static>> {
         let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/pt"));
         let path = root.join("griffin").join(name).join("trace.griffin.gz");
@@ -870,7 +869,7 @@ mod tests {
             (window.begin_of(&call), window.end_of(&call))
         };
         assert_eq!(ends(0, 5), (0, 50));
-        // One that ends before the gap, and one that begins behind it.
+        // One that ends before the gap, and one that begins after it.
         assert_eq!(ends(5, 5), (50, 100));
         assert_eq!(ends(10, 2), (1100, 1110));
         assert_eq!(ends(0, 30), (0, 1200));

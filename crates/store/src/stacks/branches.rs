@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Branches that a processor remembers (LBR of Intel, BRS and LBR of AMD, BRBE of Arm), as samples of
-//! `perf record -b` have them: one by one, counted by where they led from and to, and, in the mode in which
-//! the processor remembers calls that have not returned (`--call-graph lbr`), as stacks.
+//! Branch records of a processor (LBR of Intel, BRS and LBR of AMD, BRBE of Arm), from samples of `perf
+//! record -b`: individually, counted by source and target, and, in the mode in which the processor
+//! records calls that have not returned (`--call-graph lbr`), as stacks.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::flow::place_of;
 use crate::places::{Function, Images, In, Line, thread_of};
 
 const BRANCHES: Of = Of("branches", "perf_branches");
-/// What branches of a class of samples are, as readers of perf's files have it.
+/// Attribute with the type of branches of a class of samples, as provided by readers of perf's files.
 const SAMPLE_TYPE: &str = "perf.branch_sample_type";
 /// The entries are calls that have not returned [perf_event.h, PERF_SAMPLE_BRANCH_CALL_STACK].
 const CALL_STACK: u64 = 1 << 11;
@@ -25,8 +25,8 @@ const IN_TRANSACTION: u64 = 1 << 2;
 const ABORT: u64 = 1 << 3;
 const CYCLES_SHIFT: u32 = 4;
 const KIND_SHIFT: u32 = 20;
-/// By `type` [perf_event.h, enum perf_branch_type, PERF_BR_COND and so on], without the first, which is
-/// unknown.
+/// Names by `type` [perf_event.h, enum perf_branch_type, PERF_BR_COND and following], without the first,
+/// which is unknown.
 const KINDS: [&str; 14] = [
     "conditional",
     "jump",
@@ -43,23 +43,23 @@ const KINDS: [&str; 14] = [
     "error",
     "end of transaction",
 ];
-/// Branches of a sample that are read: processors remember up to 64.
+/// Largest number of branches of a sample that are read: processors record up to 64.
 const BRANCHES_MAX: usize = 1024;
-/// Different jumps that are counted apart.
+/// Largest number of distinct jumps.
 const JUMPS_MAX: usize = 1 << 20;
 
-/// A branch that was taken.
+/// A taken branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     /// Address of the branch.
     pub from: u64,
-    /// Where it led.
+    /// Its target.
     pub to: u64,
     flags: u64,
 }
 
 impl Branch {
-    /// Whether the processor had predicted another way; `None` where it does not say.
+    /// Whether it was mispredicted; `None` if the processor does not report it.
     #[must_use]
     pub fn is_mispredicted(self) -> Option<bool> {
         match (self.flags & MISPREDICTED != 0, self.flags & PREDICTED != 0) {
@@ -69,7 +69,7 @@ impl Branch {
         }
     }
 
-    /// Whether it was in a transaction of memory (TSX).
+    /// Whether it was in a memory transaction (TSX).
     #[must_use]
     pub fn is_in_transaction(self) -> bool {
         self.flags & IN_TRANSACTION != 0
@@ -81,13 +81,13 @@ impl Branch {
         self.flags & ABORT != 0
     }
 
-    /// Cycles since the branch before; `None` where the processor does not say.
+    /// Cycles since the previous branch; `None` if the processor does not report it.
     #[must_use]
     pub fn cycles(self) -> Option<u16> {
         Some((self.flags >> CYCLES_SHIFT) as u16).filter(|cycles| *cycles > 0)
     }
 
-    /// What kind of branch it is, where perf found out (`-j save_type`).
+    /// Kind of branch, if perf determined it (`-j save_type`).
     #[must_use]
     pub fn kind(self) -> Option<&'static str> {
         let number = (self.flags >> KIND_SHIFT & 0xf) as usize;
@@ -98,9 +98,9 @@ impl Branch {
 /// The branches of a sample, the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Branches {
-    /// They.
+    /// The branches.
     pub all: Vec<Branch>,
-    /// Whether they are calls that have not returned, and not those that were taken last.
+    /// Whether they are calls that have not returned, rather than the branches that were taken last.
     pub are_calls: bool,
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn has_branches(class: &EventClass) -> bool {
 }
 
 impl Branches {
-    /// Those of a sample; `None` where it has none.
+    /// The branches of a sample; `None` if it has none.
     #[must_use]
     pub fn of(event: &Event<'_>) -> Option<Self> {
         let Value::Array(branches) = BRANCHES.in_event(event)?.value() else { return None };
@@ -136,7 +136,7 @@ fn are_calls(class: &EventClass) -> bool {
     bits.is_some_and(|bits| bits & CALL_STACK != 0)
 }
 
-/// Calls of a program that have not returned, the innermost first.
+/// Calls of a program that have not returned, innermost first.
 pub(super) struct Calls {
     calls: Vec<Branch>,
     /// Whether the interrupted instruction is in the function that was called last.
@@ -144,7 +144,8 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Addresses on the stack, the innermost first. `interrupted`: the instruction at which it was taken.
+    /// Addresses on the stack, innermost first. `interrupted`: the instruction at which the sample was
+    /// taken.
     pub fn addresses(&self, interrupted: Option<u64>) -> impl Iterator<Item = u64> {
         let last = self.calls.first().map(|call| call.to);
         let innermost = interrupted.filter(|_| self.has_interrupted).or(last);
@@ -153,95 +154,95 @@ impl Calls {
 }
 
 impl Samples<'_> {
-    /// Calls that the processor remembers, of a sample that has them.
+    /// Calls recorded by the processor, for a sample that has them.
     pub(super) fn remembered_calls(&mut self, pid: u32, event: &Event<'_>) -> Option<Calls> {
         if !are_calls(event.class) {
             return None;
         }
         let calls = Branches::of(event)?.all;
         let last = calls.first()?.to;
-        // A jump out of the function that was called, as compilers make of a last call, is not remembered:
-        // what perf says then is where the call led.
+        // A jump out of the called function, as compilers make of a tail call, is not recorded: the chain
+        // of perf then has the target of the call.
         let ip = super::IP.in_event(event).and_then(|field| field.as_u64())?;
         let mut function = |address| self.places.function_at(pid, address, In::Program);
         Some(Calls { has_interrupted: function(ip) == function(last), calls })
     }
 }
 
-/// A place in the code.
+/// A location in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     /// The function, an index into [`Jumps::functions`].
     pub function: u32,
-    /// Bytes from its begin; `None` where no function is known.
+    /// Offset from its start; `None` if the function is unknown.
     pub offset: Option<u64>,
-    /// The address, in the first process that was seen there.
+    /// Address in the first process that was seen there.
     pub address: u64,
-    /// The line of source; its file is an index into [`Jumps::sources`].
+    /// Source line; its file is an index into [`Jumps::sources`].
     pub line: Option<Line>,
 }
 
-/// How often a branch led from one place to another.
+/// Statistics of a branch from one location to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jump {
     /// The branch.
     pub from: Spot,
-    /// Where it led.
+    /// Its target.
     pub to: Spot,
-    /// How often.
+    /// Number of times it was taken.
     pub count: u64,
-    /// How often the processor had predicted another way.
+    /// Number of mispredictions.
     pub mispredicted: u64,
-    /// How often it had predicted this one.
+    /// Number of correct predictions.
     pub predicted: u64,
-    /// How often in a transaction of memory.
+    /// Number of times in a memory transaction.
     pub in_transaction: u64,
-    /// How often it was the abort of one.
+    /// Number of times it aborted one.
     pub aborted: u64,
-    /// How often it is known how many cycles after the branch before it came.
+    /// Number of times with a known number of cycles since the previous branch.
     pub timed: u64,
-    /// The sum of these.
+    /// Sum of these cycles.
     pub cycles: u64,
 }
 
 /// Branches of samples, counted.
 #[derive(Debug, Clone, Default)]
 pub struct Jumps {
-    /// Samples that have branches.
+    /// Number of samples with branches.
     pub samples: u64,
-    /// Samples that have calls that have not returned instead: they are not counted.
+    /// Number of samples with unreturned calls instead: they are not counted.
     pub call_stacks: u64,
-    /// Branches.
+    /// Number of branches.
     pub branches: u64,
-    /// Branches of too many different ones.
+    /// Number of branches beyond the limit of distinct ones.
     pub not_kept: u64,
-    /// Those that were taken most often first.
+    /// Most frequent first.
     pub jumps: Vec<Jump>,
     /// Functions of all of them.
     pub functions: Vec<Function>,
     /// Files of source.
     pub sources: Vec<String>,
-    /// Images of which nothing could be read, with why and how many addresses are in them.
+    /// Images that could not be read, with the reason and the number of addresses in them.
     pub missing: Vec<(String, String, u64)>,
-    /// What could not be read.
+    /// Damage found while reading.
     pub damage: Vec<Damage>,
 }
 
-/// A place as it is the same in all processes: the function and bytes after its begin, or the address.
+/// Process-independent location: the function and offset, or the address.
 type Key = (u32, Option<u64>, u64);
 
-/// Finds the jumps that branches are of.
+/// Finds the jump of a branch.
 #[derive(Default)]
 struct Ids {
-    /// By process and addresses, until something else is mapped.
+    /// By process and addresses, until mappings change.
     known: HashMap<(u32, u64, u64), usize, RandomState>,
     by_place: HashMap<(Key, Key), usize, RandomState>,
 }
 
-/// Counts the branches of all samples that are chosen.
+/// Counts the branches of all selected samples.
 ///
-/// Cost: a pass over all events, and the reading of each image once. Memory: by different branches, of which
-/// there is a limit.
+/// Cost: a pass over all events, and one read of each image. Memory: proportional to distinct branches,
+/// which are limited.
 pub fn jumps(chosen: &Chosen<'_>, images: &mut dyn Images) -> Jumps {
     let mut samples = Samples::new(images, &chosen.trace);
     let (mut found, mut ids) = (Jumps::default(), Ids::default());
@@ -284,7 +285,7 @@ pub fn jumps(chosen: &Chosen<'_>, images: &mut dyn Images) -> Jumps {
 }
 
 impl Ids {
-    /// The jump that a branch is of; `None` where there are too many.
+    /// The jump of a branch; `None` if there are too many.
     fn jump<'j>(
         &mut self,
         samples: &mut Samples<'_>,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long threads were off the processor, by the stacks with which they left it.
+//! Time of threads off the CPU, by the stacks at which they left it.
 //!
 //! ```text
-//! sample where a thread leaves ──► waits ──┬─ it is back: what it weighs is known
+//! sample where a thread leaves ──► waits ──┬─ it is back: its weight is known
 //! sched_switch, switch ────────────────────┘
 //! ```
 
@@ -15,18 +15,17 @@ use super::{Gathered, Gathering, Sample, Samples, Unit};
 use crate::Chosen;
 use crate::places::Images;
 
-/// Threads that are off the processor at once.
+/// Largest number of threads off the CPU at once.
 const THREADS_MAX: usize = 1 << 20;
-/// Bits of `prev_state` with which a thread leaves for good: EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD
-/// [include/linux/sched.h].
+/// Bits of `prev_state` of a thread that ends: EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD [include/linux/sched.h].
 const STATE_ENDS: u64 = 0x10 | 0x20 | 0x80;
-/// What `prev_state` has of a thread that could go on but was taken off: TASK_REPORT_MAX
-/// [include/trace/events/sched.h, Linux 4.14 and later; 0 before].
+/// Value of `prev_state` of a preempted thread: TASK_REPORT_MAX [include/trace/events/sched.h, Linux 4.14
+/// and later; 0 before].
 const STATE_PREEMPTED: u64 = 0x100;
-/// The number of each idle thread.
+/// Id of the idle threads.
 const IDLE: u32 = 0;
 
-/// Why a thread left.
+/// Reason why a thread left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Blocked,
@@ -44,7 +43,7 @@ impl Cause {
     }
 }
 
-/// A thread that left a processor.
+/// A thread that left a CPU.
 struct Left {
     since: Nanos,
     cause: Cause,
@@ -52,42 +51,44 @@ struct Left {
     is_chosen: bool,
 }
 
-/// What is said of who runs.
+/// Information about running threads in an event.
 enum Says {
-    /// This thread is on a processor.
+    /// This thread is on a CPU.
     Back(u32),
-    /// This one left, for this reason.
+    /// This thread left, for this reason.
     Left(u32, Cause),
-    /// This one left, or ended, and does not come back.
+    /// This thread left for good, or ended.
     Ended(u32),
 }
 
-/// What was found of times off the processor.
+/// Times off the CPU.
 #[derive(Debug, Clone, Default)]
 pub struct OffCpu {
-    /// By why threads left, with nanoseconds.
+    /// By reason, in nanoseconds.
     pub gathered: Gathered,
-    /// Threads that had not come back when the recording ended: what they weigh is a lower bound.
+    /// Threads that were still off the CPU at the end of the recording: their weight is a lower bound.
     pub still: u64,
-    /// Times of which no event says the end.
+    /// Number of times with an unknown end.
     pub unknown: u64,
-    /// Whether any event says when a thread is back.
+    /// Whether any event reports that a thread is back.
     pub says_who_is_back: bool,
-    /// Whether samples stand for more than one departure: most are missing then.
+    /// Whether samples represent more than one departure: then most are missing.
     pub is_partly: bool,
-    /// Switches to another thread than the one that leaves the CPU next: there was one between that is not in
-    /// the trace. A thread may have been back, and may have left again, unseen: every time may be too long.
+    /// Switches to another thread than the one that leaves the CPU next: a switch in between is missing
+    /// from the trace. A thread may have been back, and have left again, unseen: every time may be too
+    /// long.
     pub missing_switches: u64,
-    /// Whether only perf's tracepoint says who is back. perf misses hits of it while it writes an event,
-    /// without a record of a loss, and not all of them can be seen: no time is certain.
+    /// Whether only perf's tracepoint reports that a thread is back. perf misses hits of it while it
+    /// writes an event, without a record of a loss, and not all of these can be detected: no time is
+    /// certain.
     pub is_by_perf_tracepoint: bool,
 }
 
-/// Whether a sample is taken where a thread leaves a processor.
+/// Whether a sample is taken where a thread leaves a CPU.
 fn is_leaving(event: &Event<'_>) -> bool {
     let name = event.class.name.as_str();
     let name = name.strip_prefix("perf:").unwrap_or(name);
-    // perf writes what is counted behind a colon: `context-switches:u`.
+    // perf appends modifiers after a colon: `context-switches:u`.
     let base = name.split(':').next().unwrap_or(name);
     matches!(base, "context_switches" | "context-switches" | "cs") || is_sched_switch(name)
 }
@@ -96,9 +97,10 @@ fn is_sched_switch(name: &str) -> bool {
     matches!(name, "sched:sched_switch" | "sched_switch" | "at_sched_switch")
 }
 
-/// Gathers how long threads were off the processor, by stacks; as [`super::gather`].
+/// Collects the times of threads off the CPU by stack, like [`super::gather`].
 ///
-/// Cost: a pass over all events. Memory: by paths, functions, and threads off the processor at once.
+/// Cost: a pass over all events. Memory: proportional to paths, functions, and threads off the CPU at
+/// once.
 pub fn off_cpu(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool) -> OffCpu {
     let mut samples = Samples::new(images, &chosen.trace).with_inlined(shows_inlined);
     samples.call(chosen.source.names());
@@ -123,7 +125,7 @@ pub fn off_cpu(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool
             all.found.is_by_perf_tracepoint |= chain.is_of_perf && !chain.has_records;
         }
         chain.has_records |= is_switch_record(&event);
-        // A thread that ended, too, is said by what says what is where.
+        // Ends of threads come from events about mappings, too.
         let (first, second) = says(&event);
         first.into_iter().for_each(|says| all.says(event.time, says));
         if !all.gathering.samples.see(&event)
@@ -140,7 +142,7 @@ pub fn off_cpu(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool
     all.finish(last, damage)
 }
 
-/// What an event says before a sample that it is, and behind it.
+/// Effects of an event that apply before the sample that it may be, and after it.
 fn says(event: &Event<'_>) -> (Option<Says>, Option<Says>) {
     let Some(payload) = event.payload() else { return (None, None) };
     let number = |name: &str| match payload.get(name)?.value() {
@@ -178,16 +180,16 @@ fn says(event: &Event<'_>) -> (Option<Says>, Option<Says>) {
     }
 }
 
-/// Whether each thread that leaves a CPU is the one that went there before.
+/// Checks that each thread that leaves a CPU is the one that came there before.
 ///
-/// Only where all switches of a CPU are recorded can a missing one be seen, and only if the one back is not
-/// missing as well.
+/// A missing switch can be detected only if all switches of a CPU are recorded, and only if the switch
+/// back is not missing as well.
 #[derive(Default)]
 struct Chain {
-    /// By stream, which is one of a CPU: the thread that went there last.
+    /// By stream, each of one CPU: the thread that came there last.
     runs: Vec<Option<u32>>,
     is_of_perf: bool,
-    /// Whether there are records of switches, which perf never misses.
+    /// Whether there are switch records, of which perf never misses any.
     has_records: bool,
 }
 
@@ -213,7 +215,7 @@ fn is_switch_record(event: &Event<'_>) -> bool {
     matches!(name.strip_prefix("perf:").unwrap_or(name), "switch" | "switch_cpu_wide")
 }
 
-/// The threads that a switch leads from and to.
+/// Previous and next thread of a switch.
 fn switch(event: &Event<'_>) -> Option<[Option<u32>; 2]> {
     if !is_sched_switch(&event.class.name) {
         return None;
@@ -243,7 +245,7 @@ impl Waits<'_> {
         let left = Left { since: event.time, cause: Cause::Unknown, sample, is_chosen };
         let is_room = self.left.len() < THREADS_MAX;
         match self.left.get_mut(&tid) {
-            // Two samples of one departure, by two events.
+            // Two samples of one departure, from two events.
             Some(before) if before.cause == Cause::Unknown && before.since == event.time => {}
             Some(before) => {
                 self.found.unknown += u64::from(before.is_chosen);

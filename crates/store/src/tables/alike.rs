@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows that are alike: of what a packet and the class of an event tell, and nothing else. How
-//! many there are is known from counting, so nothing of the events is decoded, not even when
-//! they happened.
+//! Uniform rows: rows with columns of the packet and the event class only. Their number is known from
+//! counting, so no event is decoded, not even its time.
 
 use std::ops::ControlFlow;
 
@@ -14,8 +13,8 @@ use super::scan::{About, Scanner, Shown, Shows, common_cell, reading};
 use super::shape::Common;
 
 impl Scanner<'_> {
-    /// Whether all events of one class in one packet are the same row, and their order does
-    /// not matter or cannot be seen.
+    /// Whether all events of one class in one packet give the same row, and their order is irrelevant or
+    /// not visible.
     pub(super) fn has_rows_alike(&self) -> bool {
         let mut readings = self.readings.iter().flatten().flatten();
         let tells_cpu = readings.any(|reading| reading.told.cpu.is_some());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Arrow arrays that grow row by row, or by whole columns.
+//! Arrow arrays that grow by rows, or by whole columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use lateralis_model::{Column, Encoding, Field, FieldClass, FieldKind, Value};
 
 use super::json;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holds {
     /// Integers below 2^63.
     Int,
-    /// Integers of 64 bits without sign.
+    /// Unsigned 64-bit integers.
     Unsigned,
     /// Floating point.
     Real,
-    /// Yes or no.
+    /// Booleans.
     Bool,
-    /// Text; of fields that are none, JSON.
+    /// Text; JSON for fields of other types.
     Text,
     /// Bytes.
     Bytes,
-    /// Text of which there are few different ones.
+    /// Text with few distinct values.
     Word,
-    /// Several of one kind.
+    /// Lists of one type.
     List(Box<Holds>),
 }
 
 impl Holds {
-    /// The type of Arrow.
+    /// The corresponding Arrow type.
     pub fn arrow(&self) -> DataType {
         match self {
             Self::Int => DataType::Int64,
@@ -54,14 +54,14 @@ impl Holds {
     }
 }
 
-/// A text or a list is too long to be shown.
+/// A text or a list is too long for a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Bytes of a single value at most.
+/// Largest size of a single value in bytes.
 const VALUE_BYTES: usize = 1 << 28;
 
-/// Texts one behind the other.
+/// Concatenated texts.
 #[derive(Debug, Default)]
 struct Texts {
     data: Vec<u8>,
@@ -86,12 +86,12 @@ impl Texts {
     }
 }
 
-/// A column that grows.
+/// A growing column.
 #[derive(Debug)]
 pub struct Builder {
     values: Values,
     nulls: NullBufferBuilder,
-    /// About so many bytes.
+    /// Approximate size in bytes.
     bytes: usize,
 }
 
@@ -107,8 +107,7 @@ enum Values {
     List { element: Box<Builder>, ends: Vec<i32> },
 }
 
-/// Keys of words by the number they stand for: of classes, processes, states. The last
-/// one comes again most often.
+/// Keys of words by number: of classes, processes, states. The last one is the most likely to repeat.
 #[derive(Debug, Default)]
 struct Numbers {
     last: Option<(u64, i32)>,
@@ -138,7 +137,7 @@ impl Builder {
         Self { values, nulls: NullBufferBuilder::new(0), bytes: 0 }
     }
 
-    /// About how much memory it takes.
+    /// Approximate memory in bytes.
     pub fn bytes(&self) -> usize {
         match &self.values {
             Values::List { element, .. } => self.bytes + element.bytes(),
@@ -146,7 +145,7 @@ impl Builder {
         }
     }
 
-    /// Adds nothing.
+    /// Adds a null.
     pub fn null(&mut self) {
         match &mut self.values {
             Values::Int(values) => values.push(0),
@@ -170,7 +169,7 @@ impl Builder {
         self.nulls.append_non_null();
     }
 
-    /// Adds an integer, perhaps none.
+    /// Adds an integer or a null.
     pub fn int(&mut self, value: impl Into<Option<i64>>) {
         match (&mut self.values, value.into()) {
             (Values::Int(values), Some(value)) => values.push(value),
@@ -195,10 +194,10 @@ impl Builder {
         }
     }
 
-    /// Adds the last row again, so many times; nothing where there is no row. Of lists, which
-    /// nothing that events have in common is, nulls are added.
+    /// Repeats the last row a number of times; no effect without rows. For lists, which are never common
+    /// to events, nulls are added.
     ///
-    /// Errors: texts are too long together.
+    /// Errors: the texts are too long in total.
     pub fn repeat_last(&mut self, count: usize) -> Result<(), TooLong> {
         let Some(last) = self.len().checked_sub(1) else { return Ok(()) };
         if !self.nulls.is_valid(last) || matches!(self.values, Values::List { .. }) {
@@ -231,7 +230,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a floating point number, perhaps none.
+    /// Adds a floating point number or a null.
     pub fn real(&mut self, value: impl Into<Option<f64>>) {
         match (&mut self.values, value.into()) {
             (Values::Real(values), Some(value)) => values.push(value),
@@ -240,7 +239,7 @@ impl Builder {
         self.there();
     }
 
-    /// Adds a text or a word, perhaps none.
+    /// Adds a text or a word, or a null.
     pub fn text<'a>(&mut self, value: impl Into<Option<&'a str>>) -> Result<(), TooLong> {
         let Some(text) = value.into() else {
             self.null();
@@ -259,7 +258,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds the word that a number stands for, which is made only once.
+    /// Adds the word for a number, which is computed only once.
     pub fn word_of<'a>(
         &mut self,
         number: u64,
@@ -295,7 +294,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds the value of a field, as far as the column can hold it.
+    /// Adds the value of a field, as far as the column can represent it.
     pub fn field(&mut self, field: Field<'_>) -> Result<(), TooLong> {
         let value = field.value();
         if let Value::Optional(inner) = value {
@@ -362,14 +361,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds the name of a value of an enumeration, else its number.
+    /// Adds the label of a value of an enumeration, otherwise its number.
     fn label(&mut self, class: &FieldClass, value: Value<'_>) -> Result<(), TooLong> {
         let number = match value {
             Value::Unsigned(value) => i128::from(value),
             Value::Signed(value) => i128::from(value),
             _ => 0,
         };
-        // Two classes of one table may give a number different names.
+        // Two classes of one table may have different labels for a number.
         let (FieldKind::Unsigned(integer) | FieldKind::Signed(integer)) = &class.kind else {
             self.null();
             return Ok(());
@@ -437,7 +436,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The array, and an empty column again.
+    /// Returns the array, and empties the column.
     pub fn finish(&mut self) -> ArrayRef {
         let nulls = self.nulls.finish();
         self.bytes = 0;
@@ -502,7 +501,7 @@ pub enum Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// How many.
+    /// Number of events.
     pub fn len(&self) -> usize {
         match self {
             Self::Range(range) => range.len(),
@@ -526,7 +525,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// One after the other.
+    /// The indices in order.
     #[inline(always)]
     pub fn each(&self, mut see: impl FnMut(usize)) {
         match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the clocks of the recordings of a session relate to that of the first.
+//! Relations of the clocks of a session's recordings to that of the first.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use lateralis_units::Ticks;
 
 use crate::Recording;
 
-/// The traces that lie under one of the paths that were opened as one recording.
+/// The traces under one of the paths that were opened as one recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What tables call it.
+    /// Its name in tables.
     pub label: String,
     /// Its traces.
     pub traces: Range<usize>,
@@ -22,21 +22,21 @@ pub struct Group {
     pub clock: ClockFacts,
 }
 
-/// The clock of some traces.
+/// Clock of some traces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClockFacts {
-    /// Its name; of several, one after the other; `None`: there is none.
+    /// Its name; several names in sequence; `None` if there is none.
     pub name: Option<String>,
     /// Whether it is the first of the session.
     pub is_first: bool,
-    /// How it relates to that.
+    /// Relation to the first.
     pub tie: Option<Tie>,
-    /// Its zero, nanoseconds since 1970; `None`: nobody knows, or there are several.
+    /// Its zero in nanoseconds since 1970; `None` if unknown, or if there are several.
     pub offset_ns: Option<i64>,
 }
 
 impl ClockFacts {
-    /// `reference`, or the name of the relation; `None` where there is no clock.
+    /// `reference`, or the name of the relation; `None` if there is no clock.
     pub fn relation(&self) -> Option<&'static str> {
         match self.tie? {
             Tie { relation: Relation::Same, .. } if self.is_first => Some("reference"),
@@ -44,22 +44,22 @@ impl ClockFacts {
         }
     }
 
-    /// How far times may be off those of the first.
+    /// Error of times relative to the first clock.
     pub fn error_ns(&self) -> Option<u64> {
         self.tie?.error_ns
     }
 }
 
-/// Has recordings that read one counter convert it alike, and says of the traces of each
-/// path how they relate.
+/// Makes recordings of one counter use the same conversion, and returns the relations of the traces of
+/// each path.
 ///
-/// Cost: proportional to the traces; where a conversion changes, to packets too.
+/// Cost: proportional to the traces; if a conversion changes, also to packets.
 pub fn relate(recordings: &mut [Recording]) -> Vec<Vec<Group>> {
     let mut known: Vec<TimeBase> = Vec::new();
     for recording in recordings.iter_mut() {
         recording.source.align_to(&known);
         for base in recording.source.bases().iter().flatten() {
-            // Of each counter the first conversion is that of all.
+            // The first conversion of each counter is used for all.
             if !known.iter().any(|known| known.is_same(base)) {
                 known.push(base.clone());
             }
@@ -77,7 +77,7 @@ pub fn relate(recordings: &mut [Recording]) -> Vec<Vec<Group>> {
     recordings.iter().map(&mut groups).collect()
 }
 
-/// The traces and streams under each of the paths; all together where there is one.
+/// Traces and streams under each of the paths; all together if there is one path.
 fn paths(recording: &Recording) -> Vec<(String, Range<usize>, Range<u32>)> {
     let parts = recording.source.parts();
     let label = recording.path.display().to_string();
@@ -129,7 +129,7 @@ fn facts(recording: &Recording, traces: Range<usize>, first: Option<&TimeBase>) 
 }
 
 impl Group {
-    /// The streams of it among those of its recording, with their numbers.
+    /// Streams of the group among those of its recording, with their numbers.
     pub fn summaries<'s>(
         &self,
         streams: &'s [StreamSummary],

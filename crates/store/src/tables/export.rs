@@ -24,23 +24,23 @@ const GROUP_BYTES: usize = 64 << 20;
 pub enum TableFormat {
     /// Apache Parquet; lists are JSON text.
     Parquet,
-    /// Comma-separated values under a line of names; empty where there is no value.
+    /// Comma-separated values after a line of names; missing values are empty.
     Csv,
     /// One JSON object a line.
     JsonLines,
     /// Arrow IPC file, with the types, units and descriptions of the columns.
     Arrow,
-    /// Arrow IPC stream, the same batch by batch.
+    /// Arrow IPC stream, batch by batch.
     ArrowStream,
 }
 
-/// Why a table could not be written.
+/// Reason why a table could not be written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// It could not be read.
+    /// Reading failed.
     Store(StoreError),
-    /// The file could not be written.
+    /// Writing failed.
     Io(io::Error),
 }
 
@@ -68,19 +68,19 @@ impl From<io::Error> for ExportError {
     }
 }
 
-/// What came of writing a table.
+/// Result of writing a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Rows written.
     pub rows: u64,
-    /// What could not be read on the way.
+    /// Damage found while reading.
     pub damage: Vec<Damage>,
 }
 
 impl Session {
-    /// Writes the rows of a table that a scan wants; its limit is of the whole table.
+    /// Writes the rows of a table that a scan selects; the limit of the scan applies to the whole table.
     ///
-    /// Cost: one pass; memory of a batch, of Parquet that of a row group, 64 MiB.
+    /// Cost: one pass. Memory: one batch; for Parquet, a row group of 64 MiB.
     ///
     /// # Errors
     /// If a value is too long for a column, or `out` cannot be written.
@@ -120,11 +120,11 @@ impl Session {
     }
 }
 
-/// Rows of a table on their way into a file.
+/// Writes rows of a table to a file.
 pub struct TableWriter<'o>(Writer<'o>);
 
 impl<'o> TableWriter<'o> {
-    /// Begins a file of these columns, by index, or of all.
+    /// Starts a file with these columns, by index, or with all.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -174,19 +174,18 @@ impl<'o> TableWriter<'o> {
         Ok(Self(writer))
     }
 
-    /// Adds rows; they have the columns that the file began with.
+    /// Adds rows; they must have the columns that the file was started with.
     ///
     /// # Errors
-    /// If it cannot be written, or the columns are others where the format tells their types.
+    /// If writing fails, or the columns differ in a format that declares their types.
     pub fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.0.batch(batch)
     }
 
-    /// Sends on its way what was written, so that a reader of CSV, JSON lines or a stream of
-    /// Arrow sees it.
+    /// Flushes the rows written so far, so that a reader of CSV, JSON lines or an Arrow stream sees them.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If writing fails.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Writer::Parquet(_) => Ok(()),
@@ -198,7 +197,7 @@ impl<'o> TableWriter<'o> {
     /// Ends the file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If writing fails.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             Writer::Parquet(file) => file.finish().map(drop),
@@ -212,7 +211,7 @@ enum Writer<'o> {
     Parquet(TableFile<&'o mut dyn Write>),
     Csv(&'o mut dyn Write),
     JsonLines(&'o mut dyn Write, Vec<String>),
-    /// With the schema that it tells.
+    /// With the declared schema.
     Arrow(Ipc<&'o mut dyn Write>, SchemaRef),
 }
 
@@ -281,7 +280,8 @@ impl<'o> Writer<'o> {
                                 quoted(&mut text, &json);
                             }
                             Some(Value::Bytes(bytes)) => hexadecimal(&mut text, bytes),
-                            // Not in quotes: what is no number has no letters that need them.
+                            // Without quotes: values other than text contain no characters that need
+                            // them.
                             Some(Value::Real(value)) => text.push_str(&value.to_string()),
                             Some(other) => other.json(&mut text),
                             None => {}
@@ -311,7 +311,7 @@ impl<'o> Writer<'o> {
     }
 }
 
-/// A field of RFC 4180, in quotes where it needs them.
+/// A field of RFC 4180, quoted if necessary.
 fn quoted(out: &mut String, text: &str) {
     if !text.contains(['"', ',', '\n', '\r']) {
         return out.push_str(text);
@@ -372,7 +372,7 @@ impl Value<'_> {
     }
 }
 
-/// An array by its type.
+/// An array, by type.
 enum Values<'a> {
     Int(&'a arrow_array::Int64Array),
     Unsigned(&'a arrow_array::UInt64Array),
@@ -382,7 +382,7 @@ enum Values<'a> {
     Word(&'a arrow_array::DictionaryArray<Int32Type>, &'a arrow_array::StringArray),
     Bytes(&'a arrow_array::BinaryArray),
     List(&'a arrow_array::ListArray),
-    /// Of a type that no table has.
+    /// A type that no table uses.
     None,
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables of the instructions that processors executed: decoded when they are scanned, and nothing of it
-//! kept.
+//! Tables of instructions executed by processors: decoded by each scan, without keeping anything.
 
 use std::cell::Cell as Slot;
 use std::ops::ControlFlow;
@@ -137,7 +136,7 @@ impl Flow {
     }
 }
 
-/// Shows the rows of a table.
+/// Delivers the rows of a table.
 pub fn scan(
     flow: Flow,
     recorded: &mut Recorded<'_>,
@@ -149,7 +148,7 @@ pub fn scan(
     scan_on(flow, recorded, (table, scan), cores, see).map(|_| ())
 }
 
-/// [`scan`] on these cores. @return how many pieces of work were begun.
+/// [`scan`] with this division of work. @return the number of started pieces of work.
 fn scan_on(
     flow: Flow,
     recorded: &mut Recorded<'_>,
@@ -242,7 +241,7 @@ fn call_row(
     ])
 }
 
-/// Addresses have 64 bits, and columns hold 63 and a sign.
+/// Addresses have 64 bits, and columns have signed 64-bit integers.
 fn address(address: u64) -> Cell<'static> {
     Cell::Int(address.cast_signed())
 }
@@ -256,9 +255,9 @@ fn error_of(moment: Moment) -> Cell<'static> {
 }
 
 fn common(traced: &Traced, moment: Moment) -> [Cell<'_>; 6] {
-    // Where nothing says which process it was, all numbers are 0.
+    // If the process is unknown, all ids are 0.
     let number = |number: u32| if traced.tid == 0 { Cell::Null } else { Cell::Int(number.into()) };
-    // The name of a thread is the same in all rows: its number is the key of the word.
+    // The name of a thread is the same in all rows: its id is the key of the word.
     let thread = u64::from(traced.pid) << 32 | u64::from(traced.tid);
     let name = match traced.tid {
         0 => Cell::Text(&traced.program),
@@ -284,17 +283,16 @@ struct Batches<'t> {
 /// Some rows.
 struct Batch {
     rows: RecordBatch,
-    /// How many of them are of a block that was executed after the block before it, and the time of its
-    /// packets.
+    /// Number of rows of a block that was executed after the previous block, and the time of its packets.
     first: Option<(usize, Time)>,
 }
 
 type Made = Result<Batch, StoreError>;
-/// See [`Batch::first`], of the batch that comes next.
+/// [`Batch::first`] of the next batch.
 type First = Rc<Slot<Option<(usize, Time)>>>;
 
 impl<'t> Batches<'t> {
-    /// Rows that are handed on by `emit`; `first`: [`Batch::first`] of the next batch.
+    /// Rows that are passed to `emit`; `first`: [`Batch::first`] of the next batch.
     fn rows<'g>(&'g self, emit: &'g Emit<'g, Made>, first: First) -> Rows<'g> {
         Rows::new(self.table, self.scan, move |rows: RecordBatch| {
             let bytes = rows.get_array_memory_size();
@@ -303,7 +301,7 @@ impl<'t> Batches<'t> {
     }
 }
 
-/// Hands on rows in their order.
+/// Delivers rows in order.
 struct TakeBatches<'s> {
     see: &'s mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
     left: usize,
@@ -364,7 +362,7 @@ fn with_error(rows: RecordBatch, count: usize, nanos: Option<u64>) -> RecordBatc
     RecordBatch::try_new(schema, columns).unwrap_or(rows)
 }
 
-/// Rows of each block or instruction.
+/// Makes rows of each block or instruction.
 struct Steps<'g> {
     flow: Flow,
     rows: Rows<'g>,
@@ -376,7 +374,7 @@ struct Steps<'g> {
     wants_frames: bool,
     text: String,
     is_enough: bool,
-    /// The time of the block that comes next, if that is the first of a segment.
+    /// Time of the next block, if it is the first of a segment.
     first_time: Option<Time>,
     first: First,
 }
@@ -459,7 +457,7 @@ impl Gather for Steps<'_> {
     }
 }
 
-/// Hands on the rows that are left, and what went wrong.
+/// Delivers the remaining rows, and errors.
 fn finish(rows: &mut Rows<'_>, emit: &Emit<'_, Made>) {
     let _ = match rows.take_error() {
         Some(error) => emit(Err(error), 0),
@@ -504,7 +502,7 @@ impl Observe for Steps<'_> {
     }
 }
 
-/// Rows of each packet.
+/// Makes rows of each packet.
 struct PacketRows<'g> {
     rows: Rows<'g>,
     emit: &'g Emit<'g, Made>,
@@ -562,14 +560,14 @@ impl GatherPackets for PacketRows<'_> {
     }
 }
 
-/// Steps that are handed on together.
+/// Number of steps that are passed on together.
 const GAP_STEPS: usize = 1024;
 
-/// What matters of the flow for gaps.
+/// Steps of the flow that matter for gaps.
 enum GapStep {
     Begins(Box<Traced>),
     GoesOn(u32),
-    /// Something is known again; of a first block by the time of its packets.
+    /// Execution is known again; for a first block by the time of its packets.
     Known(Moment, Option<Time>),
     Gap {
         time: Moment,
@@ -578,7 +576,7 @@ enum GapStep {
     },
 }
 
-/// Gathers gaps, and what follows them.
+/// Collects gaps, and the items after them.
 struct GapSteps {
     steps: usize,
 }
@@ -667,25 +665,25 @@ impl Observe for Gaps<'_> {
     }
 }
 
-/// Rows of gaps, as they end.
+/// Makes rows of gaps, as they end.
 struct TakeGaps<'s> {
     rows: Rows<'s>,
     traced: Traced,
-    /// The gap that nothing has followed yet.
+    /// The gap that has not ended yet.
     gap: Option<OpenGap>,
 }
 
-/// A gap of which the end is not known yet.
+/// A gap whose end is not known yet.
 struct OpenGap {
     time: Moment,
-    /// The processor that it began on.
+    /// The CPU on which it began.
     cpu: Option<u32>,
     position: u64,
     cause: GapCause,
 }
 
 impl TakeGaps<'_> {
-    /// Something is known again.
+    /// Execution is known again.
     fn end_gap(&mut self, end: Moment) -> ControlFlow<()> {
         let Some(OpenGap { time: begin, cpu, position, cause }) = self.gap.take() else {
             return ControlFlow::Continue(());
@@ -780,7 +778,7 @@ mod tests {
     use crate::Recording;
     use crate::places::Images;
 
-    /// Programs of recordings by their names, and a function for each 64 bytes of other code.
+    /// Programs of recordings by name, and a function for each 64 bytes of other code.
     #[derive(Clone, Default)]
     struct Programs {
         folder: PathBuf,
@@ -889,8 +887,8 @@ mod tests {
         ("random".to_owned(), Box::new(open))
     }
 
-    /// Recordings of processors and of simulators, where they are; what is opened of them goes through a
-    /// function before.
+    /// Recordings of processors and simulators, if present; their buffers are passed through a function
+    /// first.
     fn recordings() -> Vec<(String, Open)> {
         let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/pt"));
         let mut all: Vec<(String, Open)> = vec![random()];
@@ -936,7 +934,7 @@ mod tests {
         all
     }
 
-    /// The rows of a table, and how many pieces of work were begun.
+    /// Rows of a table, and the number of started pieces of work.
     fn rows(
         flow: Flow,
         recorded: &mut Recorded<'_>,
@@ -969,7 +967,7 @@ mod tests {
         (found, count.expect("rows"))
     }
 
-    /// Changes some bytes: everywhere, and where PSBs begin.
+    /// Changes some bytes: anywhere, and at the starts of PSBs.
     fn damaged(nth: usize) -> impl Fn(&mut Vec<Buffer>) {
         move |buffers: &mut Vec<Buffer>| {
             for run in buffers.iter_mut().flat_map(|buffer| &mut buffer.runs) {
@@ -985,7 +983,7 @@ mod tests {
                     .map(|(at, _)| at)
                     .collect();
                 for at in psbs.into_iter().skip(nth + 1).step_by(3) {
-                    // The head of a packet of which the PSB would be the payload.
+                    // The head of a packet whose payload would be the PSB.
                     let heads: [&[u8]; 4] = [&[0x7d], &[0xcd], &[2, 0x43], &[0x19]];
                     let head = heads[nth % heads.len()];
                     if let Some(place) = run.get_mut(at - head.len()..at) {
@@ -1005,7 +1003,7 @@ mod tests {
                 let nothing = |_: &mut Vec<Buffer>| {};
                 let change: &dyn Fn(&mut Vec<Buffer>) = if nth == 0 { &nothing } else { &change };
                 for flow in Flow::ALL {
-                    // Text of millions of instructions is the matter of one recording.
+                    // Text of millions of instructions is tested with one recording only.
                     if flow == Flow::Instructions && (nth > 1 || name == "uaf-04-ben") {
                         continue;
                     }
@@ -1027,7 +1025,7 @@ mod tests {
                 }
             }
         }
-        // Where recordings are, all tables have rows.
+        // If the recordings are present, all tables have rows.
         let is_enough = segments > 40 && most.values().all(|count| *count > 20);
         assert!(is_enough, "{segments} segments, {most:?}");
     }
@@ -1048,8 +1046,8 @@ mod tests {
         }
     }
 
-    /// A program of which only 0x1000 to 0x1fff is traced: `start` calls `main`, which calls `outside`, which
-    /// calls `inside` and returns; then `main` calls `inside`.
+    /// A program of which only 0x1000 to 0x1fff is traced: `start` calls `main`, which calls `outside`,
+    /// which calls `inside` and returns; then `main` calls `inside`.
     fn filtered(filters: &[AddressFilter]) -> Recorded<'static> {
         const START: u64 = 0x1300;
         const MAIN: u64 = 0x1000;
@@ -1068,7 +1066,7 @@ mod tests {
         let direct = |from: u64, to| Branch { ends: Ends::Call, next: from + 5, target: to };
         let returns = |from: u64| Branch { ends: Ends::Return, next: from + 1, target: 0 };
         encoder.branch(&direct(START, MAIN), MAIN).expect("a call");
-        // A processor with SKL014 does not say where it left what is traced.
+        // A processor with SKL014 does not report where it left the traced code.
         encoder.disable();
         encoder.enable(INSIDE);
         encoder.disable();
@@ -1106,7 +1104,7 @@ mod tests {
         };
         let truth = [0x1300, 0x1000, 0x1100, 0x1101, 0x1005, 0x1100, 0x1101, 0x100a, 0x1305];
         assert_eq!(executed(std::slice::from_ref(&filter)), truth);
-        // Who does not know of the filter takes the flow to where nothing says it went.
+        // Without knowledge of the filter, decoding continues into code that was not reported.
         assert!(executed(&[]).contains(&0x2000));
         let names = ["function", "caller", "instructions", "quality"];
         let calls = read(Flow::Calls, &[filter], &names);
@@ -1119,7 +1117,7 @@ mod tests {
         assert_eq!(calls, expected);
     }
 
-    /// Two recordings of one thread on one processor, of other programs and by other clocks.
+    /// Two recordings of one thread on one CPU, of different programs and with different clocks.
     #[test]
     fn recordings_in_one_folder_have_the_rows_of_each() {
         let made =
@@ -1158,7 +1156,7 @@ mod tests {
         }
     }
 
-    /// Counts blocks that were decoded.
+    /// Counts decoded blocks.
     struct Counting<'c>(&'c AtomicUsize);
 
     struct CountedBlocks<'g>(&'g AtomicUsize, &'g Emit<'g, ()>, bool);
@@ -1230,7 +1228,7 @@ mod tests {
             let (all, _) = count(usize::MAX, 1);
             let (few, _) = count(5, 1);
             assert!(few * 20 < all, "{name}: {few} of {all}");
-            // Each thread waits when 96 items of a megabyte each wait to be taken.
+            // Each thread waits once 96 items of a megabyte each wait to be taken.
             let (few, begun) = count(5, 2);
             assert!(begun <= 5 + 8, "{name}: {begun}");
             assert!(few < 400 || few * 20 < all, "{name}: {few} of {all}");

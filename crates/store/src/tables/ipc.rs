@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables as the IPC formats of Arrow: a file, and a stream.
+//! Tables in the Arrow IPC formats: file and stream.
 //!
 //! Reference: Arrow Columnar Format 1.5, "Serialization and Interprocess Communication".
 
@@ -13,27 +13,27 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, Str
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, SchemaRef};
 
-/// Words of one column of a file, all in memory until it is complete.
+/// Largest number of words of one column of a file, which are in memory until it is complete.
 const WORDS_MAX: usize = 1 << 20;
 
-/// Bytes of those words.
+/// Largest size of those words in bytes.
 const WORDS_BYTES_MAX: usize = 256 << 20;
 
 /// Writes batches in one of the two formats.
 pub enum Ipc<W: Write> {
-    /// With an index at its end, so that batches can be read in any order.
+    /// With an index at the end, so that batches can be read in any order.
     File(Box<FileWriter<W>>, Vec<Words>),
-    /// Batches as they come; each has words of its own.
+    /// Batches as they come; each has its own words.
     Stream(Box<StreamWriter<W>>),
 }
 
 impl<W: Write> Ipc<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
     /// If `out` cannot be written.
     pub fn file(out: W, schema: &SchemaRef) -> io::Result<Self> {
-        // A file has one list of words for a column; batches may only add to it.
+        // A file has one list of words per column; batches may only append to it.
         let options =
             IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
         let writer = FileWriter::try_new_with_options(out, schema, options).map_err(failed)?;
@@ -41,7 +41,7 @@ impl<W: Write> Ipc<W> {
         Ok(Self::File(Box::new(writer), words))
     }
 
-    /// Begins a stream.
+    /// Starts a stream.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -75,7 +75,7 @@ impl<W: Write> Ipc<W> {
         }
     }
 
-    /// What was written so far goes on its way, so that a reader sees it.
+    /// Flushes the rows written so far, so that a reader sees them.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -98,7 +98,7 @@ impl<W: Write> Ipc<W> {
     }
 }
 
-/// A closed pipe must stay one.
+/// A broken pipe must be reported as such.
 fn failed(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, error) => error,
@@ -106,7 +106,7 @@ fn failed(error: ArrowError) -> io::Error {
     }
 }
 
-/// The words of a column, numbered as they were first seen.
+/// Words of a column, numbered in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub struct Words {
     numbers: HashMap<Box<str>, i32>,
@@ -115,7 +115,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// The same column with the numbers of the file; `None` if these are too many words.
+    /// The column with the numbers of the file; `None` if there are too many words.
     fn of_file(&mut self, column: &ArrayRef) -> Option<ArrayRef> {
         let Some(column) = column.as_dictionary_opt::<Int32Type>() else {
             return Some(Arc::clone(column));

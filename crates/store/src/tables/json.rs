@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Values as JSON text (RFC 8259): enumerations by name, bytes in hexadecimal digits.
+//! Values as JSON text (RFC 8259): enumerations by name, bytes in hexadecimal.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use lateralis_model::{Event, Field, FieldKind, Fields, IntegerClass, Value};
 
 use crate::is_length;
 
-/// Adds a text in quotes.
+/// Adds a quoted text.
 pub fn string(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {
@@ -26,7 +26,7 @@ pub fn string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Adds a number; JSON has no infinities, they become text.
+/// Adds a number; JSON has no infinities, so they become text.
 pub fn real(out: &mut String, value: f64) {
     // Writing to a string cannot fail.
     let _ = if value.is_finite() {
@@ -38,7 +38,7 @@ pub fn real(out: &mut String, value: f64) {
     };
 }
 
-/// The names of a value: that of the first range it is in.
+/// Label of a value: that of the first range that contains it.
 pub fn label(class: &IntegerClass, value: i128) -> Option<&str> {
     let named =
         |label: &&lateralis_model::Label| label.ranges.iter().any(|range| range.contains(value));
@@ -103,8 +103,7 @@ pub fn value(out: &mut String, field: Field<'_>) {
     };
 }
 
-/// Adds `"name":value` of each field that is no bookkeeping of its format, with commas
-/// before all but the first of the object.
+/// Adds `"name":value` for each field that is not bookkeeping of its format, separated by commas.
 pub fn members(out: &mut String, fields: Fields<'_>, first: &mut bool) {
     for (member, field) in fields {
         if member.class.structural || is_length(&member.name) {
@@ -119,8 +118,7 @@ pub fn members(out: &mut String, fields: Fields<'_>, first: &mut bool) {
     }
 }
 
-/// Adds an object with the fields of an event; those of its contexts are in its member
-/// `context`.
+/// Adds an object with the fields of an event; those of its contexts are in its member `context`.
 pub fn event(out: &mut String, event: &Event<'_>) {
     out.push('{');
     let mut first = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads, processors and applications: counted over the events.
+//! Threads, CPUs and processes, with event counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use super::shape::{COMMON, Common};
 use super::small::{Cell, Rows, Small, Tally, quality};
 use super::{Kind, Scan, StoreError, Table, scan};
 
-/// What is counted.
+/// Counts.
 #[derive(Debug, Default)]
 struct Lanes {
     threads: BTreeMap<(Option<i64>, Option<i64>), Tally>,
@@ -24,7 +24,7 @@ struct Lanes {
     applications: BTreeMap<(Option<String>, Option<i64>), Application>,
 }
 
-/// Threads that wrote events, and how many these are.
+/// Threads that wrote events, and their number.
 #[derive(Debug, Default)]
 struct Application {
     threads: BTreeSet<Option<i64>>,
@@ -33,7 +33,7 @@ struct Application {
 
 /// Adds the rows of one recording.
 ///
-/// Cost: a pass over the headers of all events, and who wrote them.
+/// Cost: a pass over the headers and writers of all events.
 pub fn rows(
     small: Small,
     events: &Table,
@@ -128,9 +128,9 @@ impl Lanes {
         rows: &mut Rows<'_>,
     ) -> ControlFlow<()> {
         let owners = opened.owners();
-        // Of which of several recordings those are that wrote nothing, nobody tells.
+        // With several recordings, it is unknown to which one the threads without events belong.
         let is_only = opened.groups.len() == 1;
-        // One that wrote is of the process that it wrote in.
+        // A thread that wrote events belongs to the process in which it wrote.
         let wrote: BTreeSet<i64> = self.threads.keys().filter_map(|(_, tid)| *tid).collect();
         let silent = |writer: &Writer| is_only && !wrote.contains(&i64::from(writer.tid));
         for Writer { pid, tid } in owners.known().filter(silent) {

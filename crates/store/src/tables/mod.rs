@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables over opened traces, as columns of Arrow.
+//! Tables over opened traces, as Arrow columns.
 //!
 //! ```text
 //! Recordings ─ Session ─┬─ one table per kind of event ──┐ Source::parts, pruned by time
-//!                       ├─ events, all of them           ┼─► and processor; Source::columns,
-//!                       │                                │ only the columns asked for
-//!                       ├─ packets, losses, damage, …    │ what opening has found
+//!                       ├─ events, all of them           ┼─► and CPU; Source::columns,
+//!                       │                                │ only requested columns
+//!                       ├─ packets, losses, damage, …    │ known since opening
 //!                       ├─ flow_calls, flow_blocks, …    │ packets of processors, decoded
-//!                       └─ spans, messages, states, …    ┘ facts of events in order of time
+//!                       └─ spans, messages, states, …    ┘ facts of events in time order
 //! ```
 //!
-//! Nothing is decoded before a scan, and of that nothing kept: memory is that of a batch.
-//! Several threads may scan partitions of one session at the same time.
+//! Nothing is decoded before a scan, and nothing is kept after it: memory is that of a batch. Several
+//! threads may scan partitions of one session at the same time.
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
@@ -69,35 +69,34 @@ use small::Small;
 pub use stacks::OpenImages;
 use stacks::Stacked;
 
-/// Rows of a batch at most.
+/// Largest number of rows in a batch.
 pub const BATCH_ROWS: usize = 8192;
 
-/// Bytes of a trace that are one partition at least.
+/// Minimum size of a partition in bytes of the trace.
 const PARTITION_BYTES: u64 = 4 << 20;
 
-/// Partitions of a table at most, about: more than any machine has processors.
+/// Approximate largest number of partitions of a table: more than any machine has CPUs.
 const PARTITIONS: u64 = 256;
 
 /// Recordings opened together, and the tables over them.
 ///
-/// Recordings that read one counter are on one time line exactly: all convert it as the
-/// first of them does. How others relate, and how far their times may be off, is in the
-/// table `recordings`.
+/// Recordings of one counter are exactly on one timeline: all are converted as the first of them. The
+/// relations of others, and the errors of their times, are in the table `recordings`.
 pub struct Session {
     recordings: Vec<Opened>,
     tables: Vec<Table>,
-    /// What processors executed; one scan after the other decodes it.
+    /// Execution of processors; scans decode it one after the other.
     flow: Option<Mutex<Recorded<'static>>>,
-    /// Gives what stands in the files of programs.
+    /// Provides the contents of program files.
     images: Option<OpenImages>,
 }
 
 /// A table.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name: `events`, or that of a kind of event, `threads:MUTEX_LOCK`.
+    /// Its name: `events`, or that of an event class, `threads:MUTEX_LOCK`.
     pub name: String,
-    /// What its rows are.
+    /// Description of its rows.
     pub description: String,
     /// Its columns; metadata of a field: `unit`, `description`.
     pub schema: SchemaRef,
@@ -105,12 +104,12 @@ pub struct Table {
     holds: Vec<Holds>,
 }
 
-/// Where the rows of a table come from.
+/// Source of the rows of a table.
 #[derive(Debug)]
 enum Kind {
     /// Events of some classes.
     Events { variants: Vec<Variant>, has_class: bool },
-    /// Few rows, made at once.
+    /// Few rows, made in one go.
     Small(Small),
     /// Decoded from packets of processors.
     Flow(Flow),
@@ -118,31 +117,30 @@ enum Kind {
     Stacks(Stacked),
 }
 
-/// What of a table is wanted.
+/// Selection of a table.
 #[derive(Debug, Clone, Default)]
 pub struct Scan {
     /// Columns by index, in this order; all if `None`.
     pub columns: Option<Vec<usize>>,
-    /// Only rows of this time, both ends included: by `ts`, in tables that have it.
+    /// Only rows in this time range, inclusive: by `ts`, in tables that have it.
     pub interval: Interval,
-    /// Only what happened on these processors, in tables of events.
+    /// Only events on these CPUs, in tables of events.
     pub cpus: Option<Vec<u32>>,
     /// Only events of these kinds, in `events`.
     pub classes: Option<Vec<String>>,
-    /// Rows of a partition at most.
+    /// Largest number of rows of a partition.
     pub limit: Option<usize>,
-    /// Whether the order of events does not matter: they then come class after class, which is
-    /// several times as fast, and where columns tell nothing else than packet and class, events
-    /// are counted and not decoded.
+    /// Whether the order of events is irrelevant: they are then delivered class by class, which is
+    /// several times as fast. If columns contain only packet and class, events are counted and not
+    /// decoded.
     pub any_order: bool,
-    /// Rows may stand for several events: one more column, the last, tells for how many
-    /// ([`WEIGHT`]). Rows are then alike that differ only in times of one [`Step`]; a time of
-    /// this step stands for all.
+    /// Rows may represent several events: an additional last column contains their number ([`WEIGHT`]).
+    /// Rows that differ only in times within one [`Step`] are then combined, with one time of this step.
     pub weighs: Option<Step>,
 }
 
 impl Scan {
-    /// Whether events of a class may be wanted.
+    /// Whether events of a class may be needed.
     fn wants(&self, recording: &Recording, variant: &Variant) -> bool {
         let Some(classes) = &self.classes else { return true };
         let trace = recording.source.trace();
@@ -152,13 +150,13 @@ impl Scan {
     }
 }
 
-/// A piece of a table that can be read alone.
+/// A part of a table that can be read independently.
 #[derive(Debug, Clone)]
 pub struct Partition(Piece);
 
 impl Partition {
-    /// How many runs of packets are read for it, each some hundred KiB of one stream; 0 of
-    /// what is known without them.
+    /// Number of runs of packets that are read for it, each some hundred KiB of one stream; 0 if none are
+    /// needed.
     #[must_use]
     pub fn part_count(&self) -> usize {
         match &self.0 {
@@ -172,11 +170,11 @@ impl Partition {
 enum Piece {
     /// Parts of a recording, by index.
     Parts { recording: usize, parts: Vec<usize> },
-    /// All of it.
+    /// The whole recording.
     Whole,
 }
 
-/// Why a table cannot be read.
+/// Reason why a table cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -185,11 +183,11 @@ pub enum StoreError {
         /// The table.
         table: String,
     },
-    /// Columns do not fit together.
+    /// Inconsistent columns.
     Arrow {
         /// The table.
         table: String,
-        /// What Arrow says.
+        /// The error of Arrow.
         reason: String,
     },
 }
@@ -217,8 +215,7 @@ impl Table {
 }
 
 impl Session {
-    /// A session of recordings. Where two have the same path they are told apart by
-    /// their numbers.
+    /// A session of recordings. Two with the same path are distinguished by number.
     ///
     /// Cost: proportional to the classes, not to the events.
     #[must_use]
@@ -267,7 +264,7 @@ impl Session {
         Self { recordings: opened.collect(), tables, flow: None, images: None }
     }
 
-    /// With tables of what processors executed.
+    /// Adds tables of the execution of processors.
     #[must_use]
     pub fn with_flow(mut self, recorded: Recorded<'static>) -> Self {
         for flow in Flow::ALL {
@@ -278,7 +275,7 @@ impl Session {
         self
     }
 
-    /// With tables of the call stacks that samples found.
+    /// Adds tables of the call stacks of samples.
     #[must_use]
     pub fn with_stacks(mut self, images: OpenImages) -> Self {
         for stacked in Stacked::ALL {
@@ -289,14 +286,14 @@ impl Session {
         self
     }
 
-    /// What processors executed, with what was found missing when tables of it were scanned.
+    /// Execution of processors, with the missing parts found by scans of its tables.
     #[must_use]
     pub fn into_flow(self) -> Option<Recorded<'static>> {
         let recorded = self.flow?;
         Some(recorded.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The tables: `events`, those of what opening finds, those of kinds of events by name.
+    /// The tables: `events`, those known since opening, those of event classes by name.
     #[must_use]
     pub fn tables(&self) -> &[Table] {
         &self.tables
@@ -308,8 +305,7 @@ impl Session {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The names of tables that are like one that there is not; at most five, the nearest
-    /// first.
+    /// Names of tables similar to one that does not exist; at most five, the most similar first.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         let wrong = name.to_lowercase();
@@ -331,11 +327,10 @@ impl Session {
         near.into_iter().take(5).map(|(_, name)| name).collect()
     }
 
-    /// The pieces of a table that hold what is wanted: without those of another time, of
-    /// other processors, or of streams that have no such events. Of one stream they come
-    /// in its order.
+    /// Parts of a table with the selected rows: without those of other times or CPUs, or of streams that
+    /// have no such events. Parts of one stream are in stream order.
     ///
-    /// Cost: proportional to the packets of the trace; the first time they are walked over.
+    /// Cost: proportional to the packets of the trace; the first call walks over them.
     #[must_use]
     pub fn partitions(&self, table: &Table, scan: &Scan) -> Vec<Partition> {
         let Kind::Events { variants, .. } = &table.kind else {
@@ -374,13 +369,12 @@ impl Session {
         found
     }
 
-    /// Shows the rows of a partition, in batches of at most [`BATCH_ROWS`]; ends early
-    /// when `see` says so. Events come in the order of their stream, not of time. Returns
-    /// the damage found on the way.
+    /// Delivers the rows of a partition, in batches of at most [`BATCH_ROWS`], until `see` breaks. Events
+    /// come in stream order, not in time order. Returns the damage found while reading.
     ///
-    /// Cost: events of the partition are found by their headers, and only the columns
-    /// asked for are decoded. The first scan that asks for threads or names of a trace
-    /// that tells them by events reads those events.
+    /// Cost: events of the partition are found by their headers, and only the requested columns are
+    /// decoded. For a trace in which events contain threads or names, the first scan that needs them
+    /// reads those events.
     ///
     /// # Errors
     /// [`StoreError::TooLong`] if a value is too long for a column.
@@ -417,7 +411,7 @@ impl Session {
             }
             (Kind::Flow(flow), _) => {
                 let Some(recorded) = &self.flow else { return Ok(Vec::new()) };
-                // A scan that ended early, or badly, leaves nothing behind that the next one reads.
+                // State of a scan that ended early, or failed, is not used by the next one.
                 let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
                 flow::scan(*flow, &mut recorded, table, scan, see)?;
                 Ok(Vec::new())
@@ -430,9 +424,9 @@ impl Session {
         }
     }
 
-    /// Makes rows of events that come from elsewhere than a scan, in their order: of a
-    /// [`crate::Tail`]. They must be of the only recording of this session. A table that is
-    /// not [of events](Table::is_of_events) has no rows of them.
+    /// Makes rows of events that do not come from a scan but from a [`crate::Tail`], in their order. They
+    /// must belong to the only recording of this session. A table that is not [of
+    /// events](Table::is_of_events) has no rows for them.
     ///
     /// # Errors
     /// As [`Session::scan`].
@@ -461,7 +455,7 @@ impl Session {
         scanner.run_events(feed)
     }
 
-    /// What tables call the recordings, in their order, and where they are.
+    /// Names of the recordings in tables, in order, and their paths.
     pub fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.recordings.iter().flat_map(Opened::paths)
     }
@@ -473,7 +467,7 @@ impl Session {
 }
 
 fn described(name: &str, text: &str, columns: Vec<shape::Described>, kind: Kind) -> Table {
-    // Packets do not always say when something was.
+    // Packets do not always have times.
     let is_nullable = |name: &str| name != "ts" || matches!(kind, Kind::Flow(_));
     let fields: Vec<_> = columns
         .iter()
@@ -490,14 +484,14 @@ fn described(name: &str, text: &str, columns: Vec<shape::Described>, kind: Kind)
     }
 }
 
-/// Parts that follow each other become one partition until it is worth a thread.
+/// Consecutive parts become one partition until it is worth a thread.
 fn gather(
     parts: &[lateralis_model::PartSummary],
     recording: usize,
     wanted: &dyn Fn(&lateralis_model::PartSummary) -> bool,
     found: &mut Vec<Partition>,
 ) {
-    // Of formats that do not tell, an event takes about as much as in memory.
+    // If the format has no sizes, an event is assumed to take about as much as in memory.
     let size = |part: &lateralis_model::PartSummary| {
         part.bytes.max(part.events.unwrap_or(0).saturating_mul(48))
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A recording of a session, with what is found out about it only when somebody asks.
+//! A recording of a session, with lazily computed properties.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::Recording;
 /// A recording of a session.
 pub struct Opened {
     pub recording: Recording,
-    /// What tables call it as a whole.
+    /// Its name in tables as a whole.
     pub label: String,
-    /// Its traces by the path that they were opened from; one group at least.
+    /// Its traces by the path that they were opened from; at least one group.
     pub groups: Vec<Group>,
-    /// Processors of its streams.
+    /// CPUs of its streams.
     pub cpus: Vec<Option<u32>>,
     parts: OnceLock<Vec<PartSummary>>,
     owners: OnceLock<Owners>,
@@ -45,7 +45,7 @@ impl Opened {
         }
     }
 
-    /// What tables call what was opened, and where it is.
+    /// Names in tables of the opened traces, and their paths.
     pub fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
         let one = Some((self.label.as_str(), self.recording.path.as_path()));
         let several = self.groups.iter().map(|Group { label, .. }| {
@@ -57,7 +57,7 @@ impl Opened {
         one.filter(|_| is_one).into_iter().chain(several.filter(move |_| !is_one))
     }
 
-    /// What tables call the recording of a stream.
+    /// Name in tables of the recording of a stream.
     pub fn label_of(&self, stream: StreamIndex) -> &str {
         match self.groups.as_slice() {
             [] | [_] => &self.label,
@@ -68,7 +68,7 @@ impl Opened {
         }
     }
 
-    /// What tables call the recording of a kind of stream.
+    /// Name in tables of the recording of a stream class.
     pub fn label_of_class(&self, class: u32) -> &str {
         let of_class = self.recording.streams.iter().position(|stream| stream.class == class);
         match of_class {
@@ -77,7 +77,7 @@ impl Opened {
         }
     }
 
-    /// What tables call the recording of a file that is damaged.
+    /// Name in tables of the recording of a damaged file.
     pub fn label_of_file(&self, file: &str) -> &str {
         let traces = self.recording.source.parts();
         let has_it = |group: &&Group| {
@@ -90,12 +90,12 @@ impl Opened {
         }
     }
 
-    /// The pieces that can be read alone.
+    /// The parts that can be read independently.
     pub fn parts(&self) -> &[PartSummary] {
         self.parts.get_or_init(|| Source::parts(&self.recording.source))
     }
 
-    /// Those of some traces, by number.
+    /// Parts of some traces, by number.
     pub fn parts_of(&self, group: &Group) -> Range<usize> {
         if self.groups.len() < 2 {
             return 0..self.parts().len();
@@ -111,7 +111,7 @@ impl Opened {
         self.owners.get_or_init(|| Owners::of(&self.recording))
     }
 
-    /// The trace with what its schemas say of its classes.
+    /// The trace with the roles from its schemas.
     pub fn annotated(&self) -> &Trace {
         let annotated = self.annotated.get_or_init(|| match self.recording.annotated() {
             std::borrow::Cow::Owned(trace) => Some(trace),
@@ -120,14 +120,14 @@ impl Opened {
         annotated.as_ref().unwrap_or_else(|| self.recording.source.trace())
     }
 
-    /// Where events are missing, as far as opening has found; damage inside of packets is
-    /// found by a pass over the headers of all events.
+    /// Gaps as far as opening found them; damage inside packets is found by a pass over the headers of
+    /// all events.
     pub fn gaps(&self) -> &Gaps {
         self.gaps
             .get_or_init(|| self.recording.gaps(&self.recording.all_damage(self.inner_damage())))
     }
 
-    /// Damage inside of packets: events are counted, nothing of them is decoded.
+    /// Damage inside packets: events are counted without being decoded.
     pub fn inner_damage(&self) -> Vec<lateralis_model::Damage> {
         let source = &self.recording.source;
         let wanted = lateralis_model::Wanted::counts(source.trace());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whose events are: the thread that runs on a processor, processes of threads, names.
+//! Threads of events: the thread that runs on a CPU, processes of threads, names.
 //!
-//! Parts of a trace are read in any order, on any thread, so what events tell of threads
-//! is gathered before, in one pass over the few classes that tell it.
+//! Parts of a trace are read in any order, on any thread, so information about threads in events is
+//! collected before, in one pass over the few classes that contain it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -23,20 +23,21 @@ const MAX_NAMES: usize = 1 << 20;
 /// `CLONE_THREAD` [include/uapi/linux/sched.h].
 const CLONE_THREAD: u64 = 0x0001_0000;
 
-/// Fields of a class that tell of threads, by what they are called.
+/// Information about threads in a class, with the names of its fields.
 #[derive(Debug, Clone, Copy)]
 enum Tells {
-    /// A processor changes its thread.
+    /// A CPU switches threads.
     Switch,
-    /// A thread: its number, its process, its name.
+    /// A thread: its id, process and name.
     Thread { tid: &'static str, pid: &'static str, name: &'static str },
-    /// A thread that the one of the event makes: by the flags it is of its process or of its own.
+    /// A thread created by that of the event: flags determine whether it belongs to its process or a new
+    /// one.
     Made,
-    /// A process: its number, its name.
+    /// A process: its id and name.
     Process,
 }
 
-/// What tells, by the last part of the name of the event (see `crate::facts`).
+/// Such classes, by the last component of the event name (see `crate::facts`).
 const TELLERS: [(&str, Tells); 11] = [
     ("sched_switch", Tells::Switch),
     (
@@ -59,26 +60,26 @@ fn teller(class: &EventClass) -> Option<Tells> {
     TELLERS.iter().find(|(name, _)| *name == last).map(|(_, tells)| *tells)
 }
 
-/// What a recording tells of its threads.
+/// Threads and names of a recording.
 #[derive(Debug, Default)]
 pub struct Owners {
-    /// Of each processor, when it went to which thread, in the order of time.
+    /// Times of the switches of each CPU with the next thread, in time order.
     switches: HashMap<u32, Vec<(Nanos, u32)>>,
-    /// Where switches may be missing.
+    /// Gaps in which switches may be missing.
     gaps: Gaps,
     pids: HashMap<u32, u32>,
-    /// New threads: when, and by whom where they are of their maker's process.
+    /// New threads: time, id, and creator if they belong to its process.
     made: Vec<(Nanos, u32, Option<u32>)>,
-    /// Names, and when they were told.
+    /// Names, and the times at which they were reported.
     threads: BTreeMap<u32, (Nanos, String)>,
     processes: BTreeMap<u32, String>,
 }
 
 impl Owners {
-    /// Reads what a recording tells.
+    /// Reads the threads and names of a recording.
     ///
-    /// Cost: a pass over the columns of the classes that tell, of traces that have some;
-    /// 16 bytes for each switch.
+    /// Cost: a pass over the columns of these classes, for traces that have some; 16 bytes for each
+    /// switch.
     pub fn of(recording: &Recording) -> Self {
         let mut owners = Self { processes: recording.names.processes.clone(), ..Self::default() };
         for (tid, name) in &recording.names.threads {
@@ -146,7 +147,7 @@ impl Owners {
             Tells::Thread { tid, pid, name } => {
                 let thread = number(fields, &[tid]);
                 let process = number(fields, &[pid]).filter(|_| thread.is_some());
-                // Without a field for the thread the kernel means it by its pid.
+                // Without a thread field, the kernel's pid is the thread id.
                 let Some(thread) = thread.or_else(|| number(fields, &[pid])) else { return };
                 if let Some(process) = process
                     && (self.pids.len() < MAX_NAMES || self.pids.contains_key(&thread))
@@ -172,7 +173,7 @@ impl Owners {
                 if let (Some(pid), Some(name)) = (number(fields, &["pid"]), text(fields, "name"))
                     && self.processes.len() < MAX_NAMES
                 {
-                    // What the report says of a process is what the recorder saw last.
+                    // The name of a process in the report is the last one that the recorder saw.
                     self.processes.entry(pid).or_insert(name);
                 }
             }
@@ -193,9 +194,9 @@ impl Owners {
         }
     }
 
-    /// The thread that runs on a processor when an event happens there; of a switch the
-    /// one that leaves. `None` where a switch since the last one may be missing, and where another event is a
-    /// switch of the same time: which of them came first is not kept.
+    /// The thread that runs on a CPU at the time of an event; for a switch, the one that leaves. `None`
+    /// if a switch since the last one may be missing, and if another event is a switch of the same time:
+    /// their order is not stored.
     ///
     /// Cost: two binary searches.
     pub fn running(&self, cpu: u32, time: Nanos, is_switch: bool) -> Option<Writer> {
@@ -212,12 +213,12 @@ impl Owners {
         Some(Writer { pid: self.pid(tid), tid })
     }
 
-    /// The process of a thread; the number of the thread itself where nobody has told.
+    /// The process of a thread; the thread id if unknown.
     pub fn pid(&self, tid: u32) -> u32 {
         self.pids.get(&tid).copied().unwrap_or(tid)
     }
 
-    /// The name of a process: its own, else that of its first thread.
+    /// The name of a process: its own, otherwise that of its first thread.
     pub fn process(&self, pid: u32) -> Option<&str> {
         let own = self.processes.get(&pid).map(String::as_str);
         own.or_else(|| self.thread(pid))
@@ -228,7 +229,7 @@ impl Owners {
         self.threads.get(&tid).map(|(_, name)| name.as_str())
     }
 
-    /// Threads that were told of, though they may have written nothing.
+    /// Threads that events name, though they may have written nothing.
     pub fn known(&self) -> impl Iterator<Item = Writer> + '_ {
         let switched = self.switches.values().flatten().map(|(_, tid)| *tid);
         let told = self.threads.keys().copied().chain(self.pids.keys().copied());
@@ -258,8 +259,8 @@ fn text(fields: Fields<'_>, name: &str) -> Option<String> {
     fields.get(name)?.as_text().map(std::borrow::Cow::into_owned)
 }
 
-/// Shows the wanted events of a batch one by one, in their order. Of those that have
-/// columns the writer is that of the batch.
+/// Visits the selected events of a batch one by one, in order. For those that have columns the writer is
+/// that of the batch.
 pub fn each_event(
     batch: &dyn ColumnBatch,
     trace: &Trace,
@@ -307,7 +308,7 @@ pub fn each_event(
     }
 }
 
-/// Who wrote which event of a batch; asked in order.
+/// Writers of the events of a batch; queried in order.
 pub struct Writers<'b> {
     runs: std::iter::Peekable<std::slice::Iter<'b, (u32, Writer)>>,
     current: Option<Writer>,
@@ -318,7 +319,7 @@ impl<'b> Writers<'b> {
         Self { runs: batch.writers().iter().peekable(), current: None }
     }
 
-    /// The writer of the event at this place in the order.
+    /// Writer of the event at this position in the order.
     #[inline]
     pub fn at(&mut self, place: u32) -> Option<Writer> {
         while let Some((_, writer)) = self.runs.next_if(|(from, _)| *from <= place) {

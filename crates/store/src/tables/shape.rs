@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The columns of tables: those that every table of events has, and those of the fields
-//! of a class.
+//! Columns of tables: those common to every table of events, and those of the fields of a class.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -12,10 +11,10 @@ use lateralis_model::{EventClass, FieldClass, FieldKind, Scope, Source, StreamCl
 use super::build::Holds;
 use crate::{Recording, is_length};
 
-/// Name, what it holds, unit, description.
+/// Name, type, unit, description.
 pub type Described = (&'static str, Holds, &'static str, &'static str);
 
-/// What the tables of events begin with.
+/// The first columns of the tables of events.
 pub fn common() -> Vec<Described> {
     use Holds::{Int, Word};
     vec![
@@ -32,7 +31,7 @@ pub fn common() -> Vec<Described> {
     ]
 }
 
-/// A column of a table of events that says the same of all classes.
+/// A column of a table of events that is the same for all classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Common {
     Time,
@@ -50,7 +49,7 @@ pub enum Common {
     Fields,
 }
 
-/// In the order of [`common`], with those that only `events` has.
+/// In the order of [`common`], including those that only `events` has.
 pub const COMMON: [Common; 13] = [
     Common::Time,
     Common::Recording,
@@ -68,30 +67,28 @@ pub const COMMON: [Common; 13] = [
 ];
 
 impl Common {
-    /// Whether the thread of an event must be known for it.
+    /// Whether it needs the thread of an event.
     pub fn needs_writer(self) -> bool {
         matches!(self, Self::Process | Self::Pid | Self::Thread | Self::Tid | Self::Application)
     }
 
-    /// Whether names must be known for it.
+    /// Whether it needs names.
     pub fn needs_names(self) -> bool {
         self.needs_writer() && self != Self::Tid
     }
 }
 
-/// One class of a table: the same name may be given in several recordings, or kinds of
-/// stream.
+/// One class of a table: several recordings, or stream classes, may have a class of the same name.
 #[derive(Debug, Clone)]
 pub struct Variant {
     pub recording: usize,
     pub stream_class: u32,
     pub class: u32,
-    /// Of each column of the table behind the common ones the leaf it shows, if there is
-    /// one.
+    /// Leaf for each column of the table after the common ones, if there is one.
     pub leaves: Vec<Option<usize>>,
 }
 
-/// What a table of a class shows of one field.
+/// Column of one field in the table of a class.
 struct Shown {
     name: String,
     holds: Holds,
@@ -100,7 +97,7 @@ struct Shown {
     leaf: usize,
 }
 
-/// What a column holds whose field is of this class.
+/// Column type for a field of this class.
 pub fn holds(class: &FieldClass) -> Holds {
     match &class.kind {
         FieldKind::Bool => Holds::Bool,
@@ -123,7 +120,7 @@ pub fn holds(class: &FieldClass) -> Holds {
     }
 }
 
-/// What holds a number, or a text, that lies in a list.
+/// Column type for a number or a text in a list.
 fn number(class: &FieldClass) -> Option<Holds> {
     Some(match &class.kind {
         FieldKind::Bool => Holds::Bool,
@@ -145,7 +142,7 @@ fn description(class: &FieldClass) -> String {
     }
 }
 
-/// The unit that an annotation of the schema gives a field.
+/// Unit of a field from the schema.
 fn unit(recording: &Recording, stream_class: usize, class: usize, field: &str) -> String {
     let event = recording.meanings.get(stream_class, class);
     let field = event.and_then(|event| event.fields.iter().find(|found| found.name == field));
@@ -210,17 +207,17 @@ fn shown(
     found
 }
 
-/// A table of one class.
+/// Table of one class.
 pub struct ClassShape {
     pub name: String,
     pub description: String,
-    /// Of all columns.
+    /// Types of all columns.
     pub holds: Vec<Holds>,
     pub schema: SchemaRef,
     pub variants: Vec<Variant>,
 }
 
-/// What a column says about itself.
+/// Arrow field of a column, with its unit and description.
 pub fn column(name: &str, holds: &Holds, unit: &str, description: &str) -> ArrowField {
     let mut metadata = HashMap::new();
     for (key, text) in [("unit", unit), ("description", description)] {
@@ -231,7 +228,7 @@ pub fn column(name: &str, holds: &Holds, unit: &str, description: &str) -> Arrow
     ArrowField::new(name, holds.arrow(), name != "ts").with_metadata(metadata)
 }
 
-/// The tables of all classes of some recordings, by name. `taken` are names of others.
+/// Tables of all classes of some recordings, by name. `taken` are names of other tables.
 pub fn classes(recordings: &[Recording], taken: &[&str]) -> Vec<ClassShape> {
     let mut by_name: BTreeMap<String, Vec<(Variant, Vec<Shown>)>> = BTreeMap::new();
     for (recording_index, recording) in recordings.iter().enumerate() {
@@ -310,7 +307,7 @@ fn joined(name: String, found: Vec<(Variant, Vec<Shown>)>, recordings: &[Recordi
     }
 }
 
-/// What can hold both.
+/// Column type that can hold both.
 fn both(one: &Holds, other: &Holds) -> Holds {
     let is_number = |holds: &Holds| matches!(holds, Holds::Int | Holds::Real);
     match (one, other) {

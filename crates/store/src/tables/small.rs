@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables of what is known without the events, and of what there is.
+//! Tables of data that is known without reading events, and of entities.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ use super::{BATCH_ROWS, Scan, StoreError, Table, derived, lanes};
 use crate::Recording;
 use crate::facts::Facts;
 
-/// A table that is made at once, row by row.
+/// A table that is made in one go, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Small {
     Recordings,
@@ -436,7 +436,7 @@ impl Small {
     }
 }
 
-/// Rows that are shown as they come.
+/// Rows that are delivered as they come.
 pub struct Rows<'s> {
     table: &'s Table,
     builders: Vec<Builder>,
@@ -444,7 +444,7 @@ pub struct Rows<'s> {
     rows: usize,
     left: usize,
     interval: Interval,
-    /// The column with the time of a row, where there is one.
+    /// Column with the time of a row, if there is one.
     time: Option<usize>,
     see: Box<dyn FnMut(RecordBatch) -> ControlFlow<()> + 's>,
     error: Option<StoreError>,
@@ -457,8 +457,8 @@ pub enum Cell<'a> {
     Int(i64),
     Real(f64),
     Text(&'a str),
-    /// A word by a number that stands for it and no other in this column until [`Rows::flush`], so
-    /// that it need not be looked up each time.
+    /// A word with a number that identifies it in this column until [`Rows::flush`], which saves the
+    /// lookup of its text.
     Word(u64, Option<&'a str>),
 }
 
@@ -505,7 +505,7 @@ impl<'s> Rows<'s> {
         Self { table, builders, columns, rows: 0, left, interval, time, see, error: None }
     }
 
-    /// Whether a column is wanted.
+    /// Whether a column is needed.
     pub fn wants(&self, column: &str) -> bool {
         self.columns.iter().any(|index| self.table.schema.field(*index).name() == column)
     }
@@ -556,7 +556,7 @@ impl<'s> Rows<'s> {
         }
     }
 
-    /// Shows the rows so far. Words are then known by other numbers.
+    /// Delivers the rows so far. The numbers of words start anew.
     pub fn flush(&mut self) -> ControlFlow<()> {
         if self.rows == 0 {
             return ControlFlow::Continue(());
@@ -578,17 +578,17 @@ impl<'s> Rows<'s> {
         }
     }
 
-    /// Rows that are not shown yet.
+    /// Number of rows that have not been delivered.
     pub fn count(&self) -> usize {
         self.rows
     }
 
-    /// Why no more rows can be made, once.
+    /// Takes the error that prevents more rows.
     pub fn take_error(&mut self) -> Option<StoreError> {
         self.error.take()
     }
 
-    /// Shows what is left.
+    /// Delivers the remaining rows.
     pub fn end(mut self) -> Result<(), StoreError> {
         if self.error.is_none() {
             let _ = self.flush();
@@ -597,7 +597,7 @@ impl<'s> Rows<'s> {
     }
 }
 
-/// Shows the rows of a small table.
+/// Delivers the rows of a small table.
 pub fn scan(
     small: Small,
     recordings: &[Opened],
@@ -690,7 +690,7 @@ fn recording_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
         let traces = source.parts().get(group.traces.clone()).unwrap_or_default();
         let mut formats: Vec<&str> = traces.iter().map(|trace| trace.source.format()).collect();
         formats.dedup();
-        // Packets can begin earlier and end later.
+        // Packets may begin earlier and end later.
         let of_events = || {
             extents.iter().filter(|(of, _)| group.streams.contains(of)).map(|(_, extent)| extent)
         };
@@ -781,7 +781,7 @@ fn damage_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// How many, first and last.
+/// Count, first and last.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     pub count: u64,
@@ -797,14 +797,14 @@ impl Tally {
     }
 }
 
-/// Events missing anywhere, or of classes that were off, could be of any class, thread or processor.
+/// Events missing anywhere, or of disabled classes, may belong to any class, thread or CPU.
 pub fn quality(opened: &Opened) -> Cell<'static> {
     let Recording { filtered, disabled, .. } = &opened.recording;
     let is_filtered = !filtered.is_empty() || !disabled.is_empty();
     Cell::Text(quality_of(opened, is_filtered).name())
 }
 
-/// The same of events of which the recorder left out some, perhaps.
+/// Likewise for events of which the recorder may have dropped some.
 fn quality_of(opened: &Opened, is_filtered: bool) -> Quality {
     let of_filter = if is_filtered { Quality::LowerBound } else { Quality::Exact };
     opened.gaps().of_count(Nanos(i64::MIN), Nanos(i64::MAX)).and(of_filter)

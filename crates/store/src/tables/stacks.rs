@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables of the call stacks that samples found: decoded and named when they are scanned.
+//! Tables of the call stacks of samples: decoded and named by each scan.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::flow::place_of;
 use crate::places::{Frame, Images, Places, thread_of};
 use crate::stacks::{Branch, Branches, Samples, has_branches};
 
-/// Gives what stands in the files of programs, to each scan by itself.
+/// Opens access to the contents of program files, separately for each scan.
 pub type OpenImages = Arc<dyn Fn() -> Box<dyn Images> + Send + Sync>;
 
 /// A table of stacks.
@@ -27,7 +27,7 @@ pub enum Stacked {
     Branches,
 }
 
-/// Between the functions of a stack in one text.
+/// Separator of the functions of a stack in one text.
 const BETWEEN: &str = ";";
 
 impl Stacked {
@@ -110,7 +110,7 @@ impl Stacked {
     }
 }
 
-/// Shows the rows of a table.
+/// Delivers the rows of a table.
 pub fn scan(
     stacked: Stacked,
     recordings: &[Opened],
@@ -218,7 +218,7 @@ fn whole(
     if rows.wants("stack") {
         for (place, frame) in frames.iter().enumerate() {
             stack.push_str(if place == 0 { "" } else { BETWEEN });
-            // What stands between functions cannot be in a name.
+            // The separator must not occur in a name.
             let name = places.name_of(frame.function).unwrap_or_default();
             stack.push_str(&name.replace(BETWEEN, ":"));
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Units as tables write them.
+//! Units as written in tables.
 
 use lateralis_pleco::schema::{Annotation, Field};
 
-/// The unit that a schema gives a field; empty if it gives none.
+/// The unit of a field in a schema; empty if there is none.
 pub fn of_field(field: &Field) -> &'static str {
     let known = [
         (Annotation::Bytes, "B"),

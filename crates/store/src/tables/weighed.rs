@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows that stand for several events: of what a packet and the class of an event tell, and of
-//! the step of time it lies in. Whoever only counts rows need not see each of them.
+//! Rows that represent several events: of columns of the packet and the event class, and of the time
+//! step. Consumers that only count rows need not see each event.
 
 use std::ops::ControlFlow;
 
@@ -12,38 +12,38 @@ use super::build::TooLong;
 use super::scan::{About, Scanner, Shown, Shows, common_cell, is_inside, reading};
 use super::shape::Common;
 
-/// Groups that are gathered before they are shown.
+/// Groups that are collected before they are delivered.
 const GROUPS: usize = 1 << 16;
-/// Groups of a class that are remembered: a packet lies in few steps of time.
+/// Recent groups of a class that are remembered: a packet covers few time steps.
 const LAST: usize = 4;
-/// Steps of time in which events of a packet are counted at once.
+/// Largest number of time steps for which events of a packet are counted at once.
 const STEPS: usize = 1 << 12;
 
-/// The column that tells how many events a row stands for, behind all others.
+/// The last column, with the number of events that a row represents.
 pub const WEIGHT: &str = "#events";
 
-/// With the column of weights.
+/// Adds the column of weights.
 pub fn schema(schema: &Schema) -> Schema {
     let weight = Field::new(WEIGHT, DataType::Int64, false);
     let fields = schema.fields().iter().cloned().chain([weight.into()]);
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
 }
 
-/// Where events come from, as far as columns tell it: stream, processor, packet.
+/// Origin of events, as far as columns contain it: stream, CPU, packet.
 type Lane = (u32, Option<u32>, Option<u64>);
 
-/// Events that are one row.
+/// Events combined into one row.
 struct Group {
     lane: Lane,
     /// One of their classes: stream class and class.
     class: (u32, u32),
-    /// First time of their step.
+    /// Start time of their step.
     step: i64,
     count: u64,
 }
 
-/// Rows that are alike, while they are gathered. One that was not seen for a while begins
-/// anew: what matters is that they become few.
+/// Combines equal rows. A row that has not occurred for a while starts anew: it suffices that there are
+/// few.
 pub struct Alike {
     tells_stream: bool,
     tells_cpu: bool,
@@ -54,9 +54,9 @@ pub struct Alike {
     /// In the order of their first events.
     groups: Vec<Group>,
     lane: Lane,
-    /// Of this lane, by class: where the last events were put.
+    /// For the current lane, by class: groups of the last events.
     last: Vec<[Option<usize>; LAST]>,
-    /// First and last time of the step that was looked at last.
+    /// First and last time of the most recent step.
     around: (i64, i64),
     /// Events of a batch by step.
     counts: Vec<u64>,
@@ -84,7 +84,7 @@ impl Alike {
         }
     }
 
-    /// The events that follow come from here.
+    /// The following events come from here.
     fn enter(&mut self, batch: &dyn ColumnBatch, cpu: Option<u32>) {
         let lane = (
             if self.tells_stream { batch.stream().0 } else { 0 },
@@ -97,7 +97,7 @@ impl Alike {
         }
     }
 
-    /// Adds events of a class, whose number among those that are read this is, in one step.
+    /// Adds events of a class, with its number among those being read, in one step.
     fn add(&mut self, class: (u32, u32), number: u64, count: u64, step: i64) {
         if count == 0 {
             return;
@@ -118,7 +118,7 @@ impl Alike {
         }
     }
 
-    /// Adds those events of a class that lie in an interval.
+    /// Adds the events of a class in an interval.
     fn add_times(&mut self, class: (u32, u32), number: u64, times: &[Nanos], within: (i64, i64)) {
         let (begin, end) = within;
         let is_inside = |time: &Nanos| begin <= time.0 && time.0 <= end;
@@ -136,7 +136,7 @@ impl Alike {
             if time.0 < self.around.0 || time.0 > self.around.1 {
                 self.around = self.step.around(time.0);
             }
-            // Times ascend, so that most of them follow one of their own step.
+            // Times ascend, so that most of them are in the step of the previous one.
             let (first, last) = self.around;
             let (from, to) = (first.max(begin), last.min(end));
             let run = rest.iter().take_while(|time| from <= time.0 && time.0 <= to).count();
@@ -145,13 +145,12 @@ impl Alike {
         }
     }
 
-    /// Adds those events of a batch that lie in an interval, where columns tell the time and no
-    /// class.
+    /// Adds the events of a batch in an interval, if the columns contain the time but not the class.
     fn add_batch(&mut self, class: (u32, u32), times: &[&[Nanos]], within: (i64, i64)) {
         let Some(first) = times.iter().filter_map(|times| times.first()).min() else { return };
         let (base, _) = self.step.around(first.0);
         let length = self.step.length_ns.max(1);
-        // At the ends of the time line steps are cut: there, one after the other.
+        // At the ends of the timeline steps are cut: there, events are added one by one.
         let room = base.checked_sub(self.step.begin_ns).filter(|from| from % length == 0);
         let room = room.map_or(0, |from| i64::MAX.abs_diff(from));
         let room = room.min((length as u64).saturating_mul(STEPS as u64));
@@ -176,7 +175,7 @@ impl Alike {
 }
 
 impl Scanner<'_> {
-    /// Whether rows that are alike are put together.
+    /// Whether equal rows are combined.
     pub(super) fn puts_together(&self) -> bool {
         let mut readings = self.readings.iter().flatten().flatten();
         let tells_cpu = readings.any(|reading| reading.told.cpu.is_some());
@@ -194,7 +193,7 @@ impl Scanner<'_> {
             && self.shows.iter().all(is_alike)
     }
 
-    /// Gathers the events of a batch of columns.
+    /// Adds the events of a batch of columns.
     pub(super) fn by_step(&mut self, batch: &dyn ColumnBatch) -> Result<Shown, TooLong> {
         let cpu = self.stream_cpu(batch);
         let is_there = |cpus: &Vec<u32>| cpu.is_some_and(|cpu| cpus.contains(&cpu));
@@ -232,7 +231,7 @@ impl Scanner<'_> {
         if alike.groups.len() < GROUPS { Ok(ControlFlow::Continue(())) } else { self.show_alike() }
     }
 
-    /// How the source may count events instead of showing their times.
+    /// Division by which the source may count events instead of delivering their times.
     pub(super) fn count_by(&self) -> Option<CountBy> {
         let alike = self.alike.as_ref()?;
         let step = match alike.tells_time {
@@ -242,7 +241,7 @@ impl Scanner<'_> {
         Some(CountBy { step, interval: self.scan.interval, class: alike.tells_class })
     }
 
-    /// Gathers a batch whose events are of one step, and all inside the interval or none.
+    /// Adds a batch whose events are in one step, and all inside or all outside the interval.
     fn by_counts_of_step(
         &mut self,
         batch: &dyn ColumnBatch,
@@ -262,7 +261,7 @@ impl Scanner<'_> {
         if alike.groups.len() < GROUPS { Ok(ControlFlow::Continue(())) } else { self.show_alike() }
     }
 
-    /// Gathers the events of a batch in which they are only counted.
+    /// Adds the events of a batch that are only counted.
     pub(super) fn by_counts(&mut self, batch: &dyn ColumnBatch) -> Result<Shown, TooLong> {
         let cpu = self.stream_cpu(batch);
         let Some(alike) = &mut self.alike else { return Ok(ControlFlow::Continue(())) };
@@ -276,7 +275,7 @@ impl Scanner<'_> {
         if alike.groups.len() < GROUPS { Ok(ControlFlow::Continue(())) } else { self.show_alike() }
     }
 
-    /// Shows what was gathered.
+    /// Delivers the combined rows.
     pub(super) fn show_alike(&mut self) -> Result<Shown, TooLong> {
         let Some(alike) = &mut self.alike else { return Ok(ControlFlow::Continue(())) };
         alike.last.clear();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Traces that are here, and meanings for those that have none.
+//! Available traces, and meanings for those that have none.
 
 use std::path::{Path, PathBuf};
 
 use lateralis_model::role::{ATTRIBUTE, Keyed, Role};
 use lateralis_model::{Attribute, FieldKind, Trace};
 
-/// Traces with a file larger than this take too long here.
+/// Traces with a larger file would take too long here.
 const LARGEST_BYTES: u64 = 64 << 20;
 
-/// The traces of CTF below a folder whose files are not too large.
+/// CTF traces in a folder whose files are not too large.
 pub fn traces(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -23,7 +23,7 @@ pub fn traces(folder: &Path, found: &mut Vec<PathBuf>) {
     entries.iter().filter(|path| path.is_dir()).for_each(|path| traces(path, found));
 }
 
-/// Says of classes in turn, by the kinds of their fields, all that can be said.
+/// Gives classes every kind of role in turn, depending on their fields.
 pub fn give_meanings(trace: &mut Trace) {
     for stream in &mut trace.stream_classes {
         for (turn, class) in stream.event_classes.iter_mut().enumerate() {
@@ -64,7 +64,7 @@ pub fn give_meanings(trace: &mut Trace) {
     }
 }
 
-/// Says of most classes that they begin and end spans of their threads.
+/// Makes most classes begin and end spans of their threads.
 pub fn give_edges(trace: &mut Trace) {
     for stream in &mut trace.stream_classes {
         for (turn, class) in stream.event_classes.iter_mut().enumerate() {
@@ -87,7 +87,7 @@ pub fn give_edges(trace: &mut Trace) {
     }
 }
 
-/// Says of some classes that they begin and end spans of their threads, and nothing else.
+/// Makes some classes begin and end spans of their threads, without other roles.
 pub fn give_only_edges(trace: &mut Trace) {
     for stream in &mut trace.stream_classes {
         for (turn, class) in stream.event_classes.iter_mut().enumerate() {

@@ -12,7 +12,7 @@ pub struct Shifted<'a> {
     pub batch: &'a dyn ColumnBatch,
     pub part: &'a Part,
     pub trace: &'a Trace,
-    /// Its packet and its writers, where they have other numbers among those of all machines.
+    /// Its packet and its writers, if their numbers differ among those of all machines.
     packet: Option<Packet>,
     writers: Option<Vec<(u32, Writer)>>,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What lies in a directory besides CTF traces: files that may be traces, and a word on those
-//! that nothing reads.
+//! Files of a directory besides CTF traces: files that may be traces, and remarks on those that are not
+//! read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use super::recorded;
 use crate::joined::Placed;
 use crate::packed::Unpacked;
 
-/// Levels of directories that are searched for files of a known format.
+/// Number of directory levels that are searched for files of a known format.
 pub(super) const SEARCH_DEPTH: usize = 8;
 
-/// Files that are not read and are named.
+/// Largest number of unread files that are named.
 const UNREAD_SHOWN: usize = 20;
 
-/// Files that are looked at below one path.
+/// Largest number of files examined below one path.
 const FILES_MAX: usize = 10_000;
 
-/// Traces of a directory, the first of which has the remark that files were not read.
+/// Traces of a directory; the first gets the remark that files were not read.
 pub(super) fn with_unread(mut sources: Vec<Placed>, unread: &[String]) -> Vec<Placed> {
     if !sources.is_empty() && !unread.is_empty() {
         let (place, first) = sources.remove(0);
@@ -32,7 +32,7 @@ pub(super) fn has_bytes(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|about| about.len() > 0)
 }
 
-/// A sentence for files beside traces that are none.
+/// A remark on files beside traces that are not traces.
 fn not_read(files: &[String]) -> String {
     let shown = files.iter().take(UNREAD_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     let rest = files.len().saturating_sub(UNREAD_SHOWN);
@@ -41,7 +41,7 @@ fn not_read(files: &[String]) -> String {
     format!("{what} not read: {shown}{more}")
 }
 
-/// Files under a directory that is no CTF trace.
+/// Files under a directory that is not a CTF trace.
 pub(super) fn search(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;
@@ -56,7 +56,7 @@ pub(super) fn search(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         if is_recorded && recorded::is_of_recorder(&entry.file_name()) {
             continue;
         }
-        // Links to files are followed, links to directories are not: they may be circles.
+        // Links to files are followed, links to directories are not: they may form cycles.
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_directory && depth > 0 {
             search(&entry.path(), depth - 1, files);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads what lies beside a trace of Lateralis, report and indexes, for the comparison with it.
+//! Reads the report and the indexes beside a trace of Lateralis, for comparison with it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,13 +17,13 @@ use crate::expected::{
     self, Comparison, Expected, FileFacts, IndexFacts, Indexed, Kept, Report, files_of,
 };
 
-/// Longest report that is read: 64 MiB are those of about 100 000 streams.
+/// Largest report that is read: 64 MiB for about 100 000 streams.
 const REPORT_BYTES_MAX: u64 = 64 << 20;
 
-/// Longest index that is read: 3.7 million packets.
+/// Largest index that is read: 3.7 million packets.
 const INDEX_BYTES_MAX: u64 = 256 << 20;
 
-/// Most files of a directory that are looked at.
+/// Largest number of files of a directory that are examined.
 const FILES_MAX: usize = 100_000;
 
 /// Whether a directory is a recording, or a folder of recordings.
@@ -32,14 +32,14 @@ pub(super) fn is_recorded(directory: &Path) -> bool {
     is_recording(directory) || entries_of(directory).any(|entry| is_recording(&entry.path()))
 }
 
-/// Whether a name in such a directory is one that the recorder or the view gives.
+/// Whether a name in such a directory is one that the recorder or the viewer uses.
 pub(super) fn is_of_recorder(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let known = ["ctf", "unreadable", "report.json", "kept.json"];
     known.contains(&&*name) || name.starts_with("view.") || name.starts_with('.')
 }
 
-/// What else lies in a recording.
+/// Other files in a recording.
 pub(super) fn others_beside(recording: &Path) -> Vec<String> {
     let others = entries_of(recording).filter(|entry| !is_of_recorder(&entry.file_name()));
     let name = |entry: DirEntry| {
@@ -60,8 +60,8 @@ struct Counted {
     events: BTreeMap<String, u64>,
 }
 
-/// Whether the report beside a trace says that no program has written a mark into it, which is
-/// cheaper than to look for some.
+/// Whether the report beside a trace shows that no program has written a mark into it, which is cheaper
+/// than searching for marks.
 pub(super) fn has_no_marks(place: &Place) -> bool {
     let counted = |part: &PathBuf| {
         let text = fs::canonicalize(part).ok().filter(|real| real.ends_with("ctf"))?;
@@ -78,7 +78,7 @@ fn entries_of(directory: &Path) -> impl Iterator<Item = DirEntry> {
     fs::read_dir(directory).into_iter().flatten().flatten().take(FILES_MAX)
 }
 
-/// Compares a trace with what its recorder left beside it.
+/// Compares a trace with the files that its recorder left beside it.
 ///
 /// Cost: linear in the number of packets; reads report and indexes.
 pub(super) fn compare(place: &Place, reader: &mut Reader) {
@@ -141,8 +141,8 @@ pub(super) fn compare(place: &Place, reader: &mut Reader) {
     all.into_iter().for_each(|findings| reader.add_findings(findings));
 }
 
-/// Compares a folder of recordings, as `lat keep` and `lat record --chunk-size` leave them, with its
-/// report and list. Where one is missing, the recording before it says so.
+/// Compares a folder of recordings, as written by `lat keep` and `lat record --chunk-size`, with its
+/// report and list. A missing recording is reported by the one before it.
 pub(super) fn compare_folder(path: &Path, readers: &mut [(String, Reader)]) {
     let report =
         text_of(&path.join("report.json")).map(|text| text.and_then(|it| Report::read(&it)));
@@ -182,7 +182,7 @@ pub(super) fn compare_folder(path: &Path, readers: &mut [(String, Reader)]) {
     }
 }
 
-/// The text of a file of bounded size, if there is one.
+/// Contents of a file of bounded size, if it exists.
 fn text_of(path: &Path) -> Option<Result<Vec<u8>, String>> {
     let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -199,13 +199,13 @@ fn text_of(path: &Path) -> Option<Result<Vec<u8>, String>> {
 
 /// The report beside a directory with a trace, if there is one.
 fn report_beside(directory: &Path) -> Option<Result<Report, String>> {
-    // Its files are called ctf/NAME: a trace anywhere else is another one, perhaps made of it.
+    // Its files are named ctf/NAME: a trace anywhere else is a different one, perhaps derived from it.
     let real = fs::canonicalize(directory).ok()?;
     let text = text_of(&directory.join("../report.json")).filter(|_| real.ends_with("ctf"))?;
     Some(text.and_then(|text| Report::read(&text)))
 }
 
-/// What an index names, compared with its stream file.
+/// Contents of an index, compared with its stream file.
 fn read_index(path: &Path, file: Option<&FileFacts>) -> IndexFacts {
     let about = match fs::metadata(path) {
         Ok(about) => about,
@@ -229,7 +229,7 @@ fn read_index(path: &Path, file: Option<&FileFacts>) -> IndexFacts {
         }
         let mut indexed = Indexed::default();
         let mut entry = [0; ENTRY_BYTES];
-        // An entry that is being written, or was cut, is left out.
+        // An incomplete entry, still being written or truncated, is left out.
         while indexed.packets < about.len() / ENTRY_BYTES as u64 {
             match bytes.read_exact(&mut entry) {
                 Ok(()) => indexed.add(&entry, file),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CTF 1.8 made of Chrome JSON, as babeltrace2 reads it: the version of Debian 12, 2.0.4, aborts on
-//! lengths and tags in the context of an event, and refuses clocks with a negative offset.
+//! CTF 1.8 made from Chrome JSON, as read by babeltrace2: version 2.0.4 of Debian 12 aborts on lengths
+//! and tags in the context of an event, and rejects clocks with a negative offset.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{lines, tools};
 
-/// Members that only some events have, of several types, beside the arguments.
+/// Members that only some events have, of several types, besides the arguments.
 fn optional_members() -> Value {
     json!([
         {"ph": "X", "name": "k", "ts": 1, "dur": 2, "pid": 1, "tid": 1, "cat": "c"},
@@ -60,7 +60,7 @@ fn babeltrace_reads_what_is_made_of_chrome_json() {
         let to = directory.join(format!("babeltrace-{name}"));
         let options = Options { replace: true, ..Options::default() };
         convert(&trace, Target::Ctf, &to, &options).unwrap();
-        // Our own reader has the context where it was.
+        // In our own reader the context is unchanged.
         let copy = open(std::slice::from_ref(&to), &OpenOptions::default()).unwrap();
         let classes = |trace: &dyn Source| -> Vec<(String, Vec<String>, Vec<String>)> {
             let classes = trace.trace().stream_classes.iter();

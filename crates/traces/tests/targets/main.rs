@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One trace with everything, written as every target, and read there by tools that
-//! are not ours. What differs must be what the writer says it did not keep, or a stated
-//! limit of the tool; and what the writer says must be so.
+//! One trace with every feature, written as every target, and read by independent tools. Differences must
+//! be listed by the writer as not kept, or be a stated limit of the tool; and the writer's list must be
+//! correct.
 
 mod babeltrace;
 mod marks;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use lateralis_traces::{OpenOptions, Options, Target, convert, open};
 use serde_json::Value;
 
-/// Writes the trace as a target. Returns where, and what was not kept.
+/// Writes the trace as a target. Returns the path, and the list of features that were not kept.
 fn written(target: Target, name: &str) -> (PathBuf, Vec<(String, u64)>) {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let options = Options { replace: true, header_and_text: true, ..Options::default() };
@@ -27,7 +27,7 @@ fn written(target: Target, name: &str) -> (PathBuf, Vec<(String, u64)>) {
     (path, said.collect())
 }
 
-/// A trace as our own reader reads it.
+/// A trace as read by our own reader.
 fn lines(path: &Path) -> Vec<Value> {
     let trace = open(&[path.to_owned()], &OpenOptions::default()).unwrap();
     let mut copy = path.as_os_str().to_owned();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Marks that programs write into the kernel's trace, `B|10|onDraw`, recorded by this kernel and
-//! read from a copy of its pages, from trace-cmd's file and from a copy in CTF: the spans and
+//! Marks that programs write into the kernel's trace, `B|10|onDraw`, recorded by this kernel and read
+//! from a copy of its pages, from trace-cmd's file and from a copy in CTF: compared with the spans and
 //! counters that Perfetto's trace processor finds in the kernel's own text.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Drop for Instance {
     }
 }
 
-/// What is written, `P` being the process. Spans nest and lie side by side, ends have no name.
+/// The marks to write, `P` being the process. Spans are nested and adjacent, ends have no name.
 const MARKS: [&str; 18] = [
     "E|P",
     "B|P|outer",
@@ -64,7 +64,7 @@ const MARKS: [&str; 18] = [
     "F|P|again|7",
 ];
 
-/// Copies what the reader of tracefs needs.
+/// Copies the files that the reader of tracefs needs.
 fn save(instance: &Path, to: &Path) {
     let copy = |from: &Path, name: &str| {
         let path = to.join(name);
@@ -89,7 +89,7 @@ fn save(instance: &Path, to: &Path) {
     }
 }
 
-/// Spans by name and how long they took in microseconds, and values of counters.
+/// Spans by name and duration in microseconds, and values of counters.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     spans: Vec<(String, i64)>,
@@ -97,7 +97,7 @@ struct Seen {
     instants: Vec<String>,
 }
 
-/// What the classes of events say they are, joined as they say.
+/// Spans and counters according to the roles of the event classes.
 fn seen(trace: &Joined) -> Seen {
     let mut open: BTreeMap<(String, Vec<String>), Vec<i64>> = BTreeMap::new();
     let mut seen = Seen::default();
@@ -130,7 +130,7 @@ fn seen(trace: &Joined) -> Seen {
     seen
 }
 
-/// As the kernel's text has them.
+/// Rounded as in the kernel's text.
 fn micros(nanos: i64) -> i64 {
     (nanos + 500) / 1000
 }
@@ -144,7 +144,7 @@ fn values(event: &Event<'_>, keys: &[String]) -> Vec<String> {
     keys.iter().map(value).collect()
 }
 
-/// What the trace processor finds in the kernel's text.
+/// Spans and counters found by the trace processor in the kernel's text.
 fn of_text(processor: &TraceProcessor, text: &Path) -> Seen {
     let answers = processor.ask(
         text,
@@ -160,7 +160,7 @@ fn of_text(processor: &TraceProcessor, text: &Path) -> Seen {
     for row in rows(&answers[0]) {
         match row[1].as_str().unwrap().parse().unwrap() {
             0 => seen.instants.push(name(&row)),
-            // Its microseconds are doubles on the way.
+            // Its microseconds are doubles internally.
             nanos => seen.spans.push((name(&row), micros(nanos))),
         }
     }
@@ -178,7 +178,7 @@ fn marks_of_programs_are_what_the_trace_processor_makes_of_them() {
     let pid = std::process::id().to_string();
     for mark in MARKS {
         instance.set("trace_marker", &mark.replace('P', &pid));
-        // Shorter than a microsecond is an instant in the kernel's text.
+        // A span shorter than a microsecond is an instant in the kernel's text.
         std::thread::sleep(std::time::Duration::from_micros(20));
     }
     instance.set("tracing_on", "0");
@@ -197,7 +197,7 @@ fn marks_of_programs_are_what_the_trace_processor_makes_of_them() {
     assert_eq!(names, ["again", "inner", "in|ner", "load", "outer", "work"]);
     assert_eq!(found.values, [("queue".to_owned(), 3), ("queue".to_owned(), -4)]);
     assert_eq!(found.instants, ["now", "there"]);
-    // The text, and the end of what never began, stay what they are.
+    // Plain text, and ends without a begin, are unchanged.
     let mut texts = 0;
     let mut events = trace.events();
     while let Some(event) = events.next_event() {
@@ -206,11 +206,11 @@ fn marks_of_programs_are_what_the_trace_processor_makes_of_them() {
         texts += u32::from(event.class.name == "ftrace:print");
     }
     assert_eq!(texts, 2);
-    // Nor did any of them not fit.
+    // All of them could be parsed.
     let remarks = trace.remarks();
     assert!(!remarks.iter().any(|remark| remark.contains("marks")), "{remarks:?}");
 
-    // A copy in CTF has the same events, which say the same.
+    // A copy in CTF has the same events with the same roles.
     let copy = directory.join("ctf");
     convert(&trace, Target::Ctf, &copy, &Options::default()).unwrap();
     assert_eq!(seen(&open(std::slice::from_ref(&copy), &options).unwrap()), found);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans of every shape, written as Chrome JSON, Perfetto and FXT: each has in Perfetto's own trace
-//! processor the duration that it was made with, by name. Reading back with our own readers would
-//! not do: what they join by name, others join by what lies innermost.
+//! Spans of every shape, written as Chrome JSON, Perfetto and FXT: in Perfetto's own trace processor each
+//! has the duration with which it was generated, by name. Reading them with our own readers would not
+//! suffice: ours match by name, others by the innermost span.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::tools::TraceProcessor;
 
-/// Name and duration in nanoseconds, -1 of what never ended.
+/// Name and duration in nanoseconds; -1 if it never ended.
 type Spans = Vec<(String, i64)>;
 
-/// Events of Chrome JSON, and the spans that they are.
+/// Chrome JSON events, and their spans.
 #[derive(Default)]
 struct Shapes {
     events: Vec<Value>,
@@ -23,7 +23,7 @@ struct Shapes {
 
 impl Shapes {
     fn random(&mut self, below: u64) -> u64 {
-        // Numerical Recipes' generator: a test has to have the same shapes each time.
+        // Generator of Numerical Recipes: a test must have the same shapes each time.
         self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.state >> 33) % below
     }
@@ -52,8 +52,8 @@ impl Shapes {
         self.spans.push((name.to_owned(), dur as i64 * 1000));
     }
 
-    /// A tree of whole spans as clang -ftime-trace writes them: inner before outer, many at one
-    /// time and of equal ends.
+    /// A tree of complete spans as written by clang -ftime-trace: inner before outer, many at one time
+    /// and with equal ends.
     fn tree(&mut self, begin: u64, end: u64, depth: u32, thread: (u32, u32)) {
         let mut at = begin;
         while depth > 0 && at < end && self.random(5) > 0 {
@@ -83,7 +83,7 @@ fn overlaps() -> Shapes {
     shapes.whole("s b", 15, 10, (1, 1));
     shapes.whole("s in both", 16, 2, (1, 1));
     shapes.whole("s c", 19, 30, (1, 1));
-    // Beginnings and ends, in the order of the file but not nested.
+    // Begins and ends, in file order but not nested.
     shapes.event("B", "s p", 100, (1, 2));
     shapes.event("B", "s q", 103, (1, 2));
     shapes.event("E", "s p", 105, (1, 2));
@@ -96,7 +96,7 @@ fn overlaps() -> Shapes {
 
 fn asynchronous() -> Shapes {
     let mut shapes = Shapes::default();
-    // One id in two processes, and used again.
+    // One id in two processes, and reused.
     shapes.event("b", "s load", 0, (1, 1))["id"] = json!("0x1");
     shapes.event("b", "s load", 2, (2, 1))["id"] = json!("0x1");
     shapes.event("e", "s load", 10, (1, 1))["id"] = json!("0x1");
@@ -138,7 +138,7 @@ fn random(seed: u64) -> Shapes {
     for thread in [(1, 1), (1, 2), (2, 3)] {
         shapes.tree(0, 400, 4, thread);
         for number in 0..30 {
-            // No two of a name overlap here: which end is whose would be a matter of taste.
+            // Spans of one name do not overlap here: the assignment of their ends would be ambiguous.
             let (ts, dur) = (500 + shapes.random(60), shapes.random(30));
             match shapes.random(3) {
                 0 => shapes.whole(&format!("s{}", number % 5), ts, dur, thread),
@@ -200,7 +200,7 @@ fn durations_by_name_are_those_of_the_trace_processor() {
             let options = Options { replace: true, ..Options::default() };
             let converted = convert(&trace, target, &path, &options).unwrap();
             let (found, problems) = spans_of(&processor, &path);
-            // Chrome's own events come back as they were, with ids that it means for all processes.
+            // Chrome's own events are reproduced, with ids that are valid for all processes.
             let of_file = (target == Target::Chrome && name == "asynchronous")
                 .then(|| spans_of(&processor, &from).0);
             let wanted = of_file.unwrap_or_else(|| wanted.clone());
@@ -213,7 +213,7 @@ fn durations_by_name_are_those_of_the_trace_processor() {
                     wanted.len()
                 ));
             }
-            // What overlaps has a line of its own, and that is told with its number.
+            // Overlapping spans get a line of their own, which is reported with its number.
             let told = converted.dropped.iter().find(|(what, _)| what.contains("overlap"));
             assert_eq!(
                 told.map(|(_, count)| count).is_some(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Chrome JSON, Perfetto and FXT, as Perfetto's own trace processor reads them.
+//! Chrome JSON, Perfetto and FXT, as read by Perfetto's own trace processor.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::tools::TraceProcessor;
 use crate::{rich, written};
 
-/// Spans, points and states: time after [`rich::BASE`], nanoseconds (-1: not ended), name,
-/// category, thread.
+/// Spans, instants and states: time after [`rich::BASE`], nanoseconds (-1: not ended), name, category,
+/// thread.
 fn slices() -> Value {
     json!([
         ["1000", "0", "app:KINDS", "app", "101"],
@@ -29,7 +29,7 @@ fn slices() -> Value {
     ])
 }
 
-/// `a.b[0]` to the text of a value.
+/// Maps `a.b[0]` to the text of a value.
 fn flat(prefix: &str, value: &Value, out: &mut BTreeMap<String, String>) {
     let dot = if prefix.is_empty() { "" } else { "." };
     match value {
@@ -50,21 +50,21 @@ fn flat(prefix: &str, value: &Value, out: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A target, and how it and its tool differ from what was given.
+/// A target, with the expected differences of the file and its tool.
 struct Case {
     target: Target,
     name: &'static str,
-    /// What the file calls [`rich::BASE`].
+    /// Value of [`rich::BASE`] in the file.
     base: i64,
-    /// What stands before the names of arguments.
+    /// Prefix of the names of arguments.
     prefix: &'static str,
-    /// Fields that are not shown as they are, and what is shown.
+    /// Fields that are shown differently, and the shown value.
     changed: &'static [(&'static str, Option<&'static str>)],
-    /// What the writer must say about that, and how often.
+    /// Expected messages of the writer, with their counts.
     said: &'static [(&'static str, u64)],
-    /// The tool reads names in JSON without their escapes.
+    /// The tool reads names in JSON without resolving escapes.
     raw_names: bool,
-    /// What the tool makes of 2⁶⁴-1 as a level.
+    /// Value of a counter of 2⁶⁴-1 in the tool.
     huge_level: f64,
     counters: [&'static str; 2],
 }
@@ -157,7 +157,7 @@ fn check_fields(case: &Case, args: &Value) {
             Some(value) => expected.insert((*key).to_owned(), (*value).to_owned()),
             None => expected.remove(*key),
         };
-        // The table of changes has nothing that is none.
+        // Every entry in the table of changes must be a change.
         assert_ne!(before.as_deref(), *value, "{}: {key}", case.name);
     }
     assert_eq!(shown, expected, "{}", case.name);
@@ -172,7 +172,7 @@ const SHAPES: [(&str, Option<&str>); 6] = [
     ("choice", Some("-5")),
     ("choice.right", None),
 ];
-/// The tool's numbers have a sign.
+/// The tool's numbers are signed.
 const HUGE: (&str, Option<&str>) = ("huge", Some("-1"));
 /// Its texts end at the first NUL.
 const ZERO: (&str, Option<&str>) = ("zero", Some("a"));
@@ -254,7 +254,7 @@ fn fxt_is_read_by_the_trace_processor_of_perfetto() {
     });
 }
 
-/// What the trace processor cannot show stands in the files all the same.
+/// Values that the trace processor cannot show are in the files nevertheless.
 #[test]
 fn files_have_what_the_tool_cannot_show() {
     let (path, _) = written(Target::Chrome, "whole.json");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A trace with everything that a trace can have, and what is in it, in words of its own.
+//! A trace with every feature, and an independent description of its contents.
 
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{
@@ -10,7 +10,7 @@ use lateralis_model::{
 use lateralis_units::{CpuId, Nanos};
 use serde_json::{Value, json};
 
-/// Where both clocks are zero, but for 500 µs of the second.
+/// Zero of both clocks, except for 500 µs of the second.
 pub const BASE: i64 = 1_700_000_000_000_000_000;
 
 /// The common context of all events of `app`.
@@ -123,7 +123,7 @@ fn add_kinds(builder: &mut Builder, stream: StreamIndex, class: u32) {
         .unwrap();
 }
 
-/// A kind of event with at most one field and at most one clause.
+/// An event class with at most one field and at most one clause.
 fn simple(name: &str, field: Option<(&str, FieldClass)>, role: Option<&str>) -> EventClass {
     let attribute = |value: &str| Attribute { name: ATTRIBUTE.to_owned(), value: value.to_owned() };
     EventClass {
@@ -134,7 +134,7 @@ fn simple(name: &str, field: Option<(&str, FieldClass)>, role: Option<&str>) -> 
     }
 }
 
-/// The trace. Damage is not in it: whoever converts says that apart.
+/// The trace. It contains no damage, which converters report separately.
 pub fn trace() -> MemoryTrace {
     let mut builder = MemoryTrace::builder("test", 1 << 20);
     let about = builder.describe();
@@ -209,7 +209,7 @@ pub fn trace() -> MemoryTrace {
     event(1, state, 9000, HELPER, Some(1));
     event(1, state, 9100, HELPER, Some(2));
     builder.event(cpus[1], heat, 8200, Some(HELPER)).i64(PRIORITY).real(-1.5).end().unwrap();
-    // 500 ticks of the clock's offset and 4 of the reading, each a microsecond.
+    // 500 ticks of the clock's offset and 4 of the time stamp, each a microsecond.
     builder.event(ticking, tick, 4, None).end().unwrap();
 
     let at = |nanos| Some(Nanos(BASE + nanos));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CSV, JSON lines and Parquet, as Python and its packages read them.
+//! CSV, JSON lines and Parquet, as read by Python and its packages.
 
 use lateralis_traces::Target;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::tools::{python, script};
 use crate::{rich, written};
 
-/// What is said about the values of the trace where it becomes JSON text.
+/// Expected messages about values of the trace that become JSON text.
 fn said(format: &str, more: &[(&str, u64)]) -> Vec<(String, u64)> {
     let mut said = vec![
         (format!("the type of blobs ({format} gets hexadecimal text)"), 1),
@@ -19,7 +19,7 @@ fn said(format: &str, more: &[(&str, u64)]) -> Vec<(String, u64)> {
     said
 }
 
-/// The fields of `app:KINDS` as JSON text has them.
+/// The fields of `app:KINDS` as JSON text.
 fn kinds() -> Value {
     let mut kinds = rich::kinds();
     let members = kinds.as_object_mut().unwrap();

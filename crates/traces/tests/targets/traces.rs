@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CTF, as babeltrace2 and our own reader read it; and formats that have no place for
-//! most of a trace.
+//! CTF, as read by babeltrace2 and our own reader; and formats that cannot represent most of a trace.
 
 use std::process::Command;
 
@@ -105,7 +104,7 @@ fn both_versions_of_ctf_bring_everything_back() {
     }
 }
 
-/// A capture and a dump of Barrelfish hold other things: nothing is left out silently.
+/// Captures and Barrelfish dumps have different contents: nothing is left out silently.
 #[test]
 fn what_fits_nowhere_is_counted() {
     for (target, name) in [(Target::Pcapng, "rich.pcapng"), (Target::Barrelfish, "rich.trc")] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Asks a plan about the events of a part, a block at a time. Answers are bits; what is
-//! decided for sixty-four events in a row costs nothing more.
+//! Evaluates a plan for the events of a part, a block at a time. Results are bits; sixty-four consecutive
+//! events that are decided already cost nothing more.
 
 use lateralis_model::{Column, Slot, Spans};
 
@@ -11,17 +11,17 @@ use super::words::{BLOCK, NONE, Words, each, first, is_none};
 use super::{Answer, Depends, Leaf, Mask, Node, Number, Part, Plan};
 use crate::filter::Context;
 
-/// What asking needs: what events do not carry themselves, and room.
+/// Inputs of the evaluation that events do not contain, and scratch memory.
 pub struct Asking<'a> {
     context: &'a Context<'a>,
     slots: Vec<Slot>,
     room: Room,
-    /// Elements of a block.
+    /// Array elements of a block.
     values: Vec<u64>,
 }
 
 impl<'a> Asking<'a> {
-    /// Ready to ask.
+    /// Creates an evaluation.
     #[must_use]
     pub fn new(context: &'a Context<'a>) -> Self {
         Self { context, slots: Vec::new(), room: Room::default(), values: Vec::new() }
@@ -29,14 +29,13 @@ impl<'a> Asking<'a> {
 }
 
 impl<L: Leaf> Plan<L> {
-    /// Which events of a part are chosen: replaces the content of `mask`. The part has at
-    /// least the columns that [`Plan::want`] wants, of the class that the plan is of.
+    /// Computes which events of a part are selected, replacing the content of `mask`. The part must have
+    /// at least the columns of [`Plan::want`], and the class of the plan.
     ///
-    /// Cost: one or two instructions an event for each test of a column of numbers, and none
-    /// for sixty-four events in a row that are decided before; of texts also some for
-    /// each that is as long as what is looked for. What [`Node::Ask`] asks costs as much as of
-    /// single events, once per packet or run of a thread's events if it depends on no
-    /// more. Memory: a bit for each event.
+    /// Cost: one or two instructions per event for each test of a numeric column, and none for sixty-four
+    /// consecutive events that are decided already. Texts cost some more for each that is as long as the
+    /// search text. [`Node::Ask`] costs as much as for single events, but once per packet or run of a
+    /// thread's events if it depends on no more. Memory: a bit per event.
     pub fn select(&self, part: &Part<'_>, asking: &mut Asking<'_>, mask: &mut Mask) {
         mask.clear();
         let len = part.len();
@@ -55,11 +54,11 @@ struct Block<'p, 'b> {
     len: usize,
 }
 
-/// Answers for those events of a block that matter; no others are in it.
+/// Results for the relevant events of a block; no others are set.
 #[derive(Default)]
 struct Said {
     yes: Words,
-    /// In none of which `yes` is.
+    /// Disjoint from `yes`.
     ask: Words,
 }
 
@@ -69,13 +68,13 @@ impl Said {
         self.ask = if answer == Answer::Ask { *care } else { NONE };
     }
 
-    /// Those of which nothing was said but no.
+    /// The events with the result no.
     fn no(&self, care: &Words) -> Words {
         std::array::from_fn(|word| care[word] & !(self.yes[word] | self.ask[word]))
     }
 }
 
-/// Replaces what was said of a block. Events outside of `care` do not matter.
+/// Replaces the results of a block. Events outside of `care` are ignored.
 fn fill<L: Leaf>(
     node: &Node<L>,
     block: &Block<'_, '_>,
@@ -112,7 +111,7 @@ fn fill<L: Leaf>(
         let said = (&mut said.yes, &mut said.ask);
         return test.test((&lists, part.bytes()), block.from, care, values, said);
     }
-    // What columns answer, they answer with yes or no.
+    // Columns answer with yes or no only.
     said.ask = NONE;
     let yes = &mut said.yes;
     let is_there = match node {
@@ -151,7 +150,7 @@ fn fill<L: Leaf>(
     }
 }
 
-/// `a && b && …`, `a || b || …`: where all so far are `goes_on`, the next decides.
+/// `a && b && …`, `a || b || …`: where all nodes so far gave `goes_on`, the next one decides.
 fn chain<L: Leaf>(
     nodes: &[Node<L>],
     goes_on: Answer,
@@ -176,8 +175,8 @@ fn chain<L: Leaf>(
     }
 }
 
-/// Asks events: all that matter, or one of each thread or packet if those are alike. Adds to
-/// what was said.
+/// Evaluates a leaf on events: on all relevant ones, or on one per thread or packet if that suffices.
+/// Adds to the results.
 fn ask<L: Leaf>(
     leaf: &L,
     depends: Depends,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests of elements of arrays, which lie in the packet one after the other.
+//! Tests of array elements, which are contiguous in the packet.
 
 use lateralis_model::{
     FieldClass, FieldKind, IntegerClass, Label, Lists, Scalar, ScalarKind, Slot,
@@ -8,19 +8,19 @@ use lateralis_model::{
 use super::words::{Words, each};
 use super::{Answer, Integers};
 
-/// One of the elements of the arrays in a column: an integer.
+/// An integer element of the arrays in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Element {
     /// The column.
     pub column: usize,
-    /// Which element.
+    /// Index of the element.
     index: u32,
     scalar: Scalar,
 }
 
 impl Element {
-    /// The element with this number of arrays of a class. `None` if it is no integer, or has no
-    /// place of its own.
+    /// The element with this index of the arrays of a class. `None` if it is no integer, or not at a
+    /// fixed offset.
     #[must_use]
     pub fn of(column: usize, array: &FieldClass, index: usize) -> Option<Self> {
         let FieldKind::Array { element, packed: Some(scalar), .. } = &array.kind else {
@@ -35,14 +35,14 @@ impl Element {
         (scalar.kind == kind).then_some(Self { column, index, scalar: *scalar })
     }
 
-    /// The bits of one; `None` where the array has not so many.
+    /// The bits of the element; `None` if the array is shorter.
     fn bits(&self, lists: &Lists<'_>, event: usize, bytes: &[u8]) -> Option<u64> {
         let (start, count) = (lists.starts_bits().get(event)?, lists.counts().get(event)?);
         if self.index >= *count {
             return None;
         }
         let at = start.checked_add(u64::from(self.index) * self.scalar.stride_bits());
-        // What is not in the packet is read as 0.
+        // Elements outside of the packet are read as 0.
         let raw = at.and_then(|at| self.scalar.raw(bytes, at)).unwrap_or(0);
         Some(match Slot::from_raw(raw, self.scalar.bits, self.scalar.kind) {
             Slot::Signed(value) => value as u64,
@@ -51,7 +51,7 @@ impl Element {
     }
 }
 
-/// Labels of the elements of an array of integers, and whether they have a sign.
+/// Labels of the elements of an integer array, and whether they are signed.
 #[must_use]
 pub fn element_labels(array: &FieldClass) -> (bool, &[Label]) {
     match &array.kind {
@@ -67,21 +67,21 @@ pub fn element_labels(array: &FieldClass) -> (bool, &[Label]) {
 /// A test of an element.
 #[derive(Debug, Clone)]
 pub struct ElementTest {
-    /// Which one.
+    /// The element.
     pub element: Element,
-    /// What it shall be one of.
+    /// The set that it is tested against.
     pub set: Integers,
-    /// The answer where the array has not so many.
+    /// Result if the array is too short.
     pub absent: Answer,
-    /// The answer where it has none at all.
+    /// Result if the array is empty.
     pub empty: Answer,
 }
 
 impl ElementTest {
-    /// Replaces what is said of the events of `care`: first those of yes, then those to ask.
-    /// The first event of the block is `from`.
+    /// Replaces the results for the events of `care`: first those with yes, then those to ask. The first
+    /// event of the block is `from`.
     ///
-    /// Cost: a number read from the packet for each event that matters.
+    /// Cost: a number read from the packet for each relevant event.
     pub(super) fn test(
         &self,
         (lists, bytes): (&Lists<'_>, &[u8]),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers that are computed of the columns of an event, as doubles.
+//! Numbers computed from the columns of an event, as doubles.
 //!
-//! The operators are those of ECMAScript on Numbers. An integer that no double is exactly is no
-//! Number there: who computes with one is asked about the event.
+//! The operators are those of ECMAScript on Numbers. An integer that is not exactly representable as a
+//! double is not a Number there: expressions that use one are evaluated on the event.
 
 use lateralis_model::Column;
 
@@ -10,7 +10,7 @@ use super::Part;
 use super::numbers::{Numbers, Reals, Relation, compare};
 use super::words::{NONE, Words, change, change_both, copy, test};
 
-/// Largest integer up to which all are doubles, and no two the same.
+/// Largest integer up to which all integers are distinct doubles.
 pub const SAFE_MAX: u64 = (1 << 53) - 1;
 
 /// An operator on two numbers.
@@ -24,24 +24,24 @@ pub enum Arithmetic {
     Multiply,
     /// `/`
     Divide,
-    /// `%`, with the sign of the left one.
+    /// `%`, with the sign of the left operand.
     Remainder,
-    /// `&` of 32 bits.
+    /// `&` on 32 bits.
     And,
-    /// `|` of 32 bits.
+    /// `|` on 32 bits.
     Or,
-    /// `^` of 32 bits.
+    /// `^` on 32 bits.
     Xor,
-    /// `<<` of 32 bits.
+    /// `<<` on 32 bits.
     ShiftLeft,
-    /// `>>` of 32 bits, with the sign.
+    /// `>>` on 32 bits, signed.
     ShiftRight,
-    /// `>>>` of 32 bits.
+    /// `>>>` on 32 bits.
     ShiftRightUnsigned,
 }
 
 impl Arithmetic {
-    /// What it makes of two numbers.
+    /// Applies the operator.
     #[must_use]
     pub fn apply(self, left: f64, right: f64) -> f64 {
         let mut values = [left];
@@ -49,7 +49,7 @@ impl Arithmetic {
         values[0]
     }
 
-    /// Replaces each left number by the result.
+    /// Replaces each left operand by the result.
     fn each(self, left: &mut [f64], right: Right<'_>) {
         macro_rules! pass {
             ($of:expr) => {
@@ -77,50 +77,49 @@ impl Arithmetic {
         }
     }
 
-    /// Whether its sides may be exchanged.
+    /// Whether the operands can be exchanged.
     fn is_symmetric(self) -> bool {
         matches!(self, Self::Add | Self::Multiply | Self::And | Self::Or | Self::Xor)
     }
 }
 
-/// What stands on the right of an operator.
+/// Right operand.
 #[derive(Clone, Copy)]
 enum Right<'a> {
-    /// The same number for all.
+    /// The same number for all events.
     Same(f64),
-    /// A number for each.
+    /// A number for each event.
     Each(&'a [f64]),
 }
 
-/// The double next to an integer. Words only, so that it is done with vectors: no processor
-/// before AVX-512 makes doubles of more than one integer of 64 bits at a time.
+/// The double nearest to an integer. Uses only 64-bit words, so that it is vectorised: before AVX-512, no
+/// CPU converts more than one 64-bit integer at a time.
 #[inline(always)]
 fn unsigned(value: u64) -> f64 {
-    // As the last bits of 2^84 and of 2^52, both halves of it are doubles already.
+    // Placed in the low bits of 2^84 and of 2^52, both halves form doubles directly.
     const HIGH: u64 = 0x4530_0000_0000_0000;
     halves(value >> 32 | HIGH, value, f64::from_bits(HIGH | 1 << 20))
 }
 
-/// The same of one with a sign: its upper half is the last bits of 2^84 + 2^63.
+/// The double nearest to a signed integer: its upper half is placed in the low bits of 2^84 + 2^63.
 #[inline(always)]
 fn signed(value: i64) -> f64 {
     const HIGH: u64 = 0x4530_0000_8000_0000;
     halves((value as u64) >> 32 ^ HIGH, value as u64, f64::from_bits(HIGH | 1 << 20))
 }
 
-/// What is over `over` in the upper half, which has 2^52 too much for the lower one. Only the
-/// last step rounds.
+/// Removes `over` from the upper half, and 2^52 from the lower one. Only the last step rounds.
 #[inline(always)]
 fn halves(high: u64, value: u64, over: f64) -> f64 {
     let low = f64::from_bits((value & 0xffff_ffff) | 0x4330_0000_0000_0000);
     (f64::from_bits(high) - over) + low
 }
 
-/// ToInt32 of ECMAScript: modulo 2^32.
+/// ECMAScript ToInt32: modulo 2^32.
 #[inline]
 #[must_use]
 pub fn to_int32(value: f64) -> i32 {
-    // Up to there the integer is exact, and its lower half is it.
+    // Up to this size the integer is exact, and the result is its lower half.
     if value.abs() < 9.0e18 {
         return value as i64 as i32;
     }
@@ -130,41 +129,41 @@ pub fn to_int32(value: f64) -> i32 {
     }
 }
 
-/// A number of an event.
+/// A number computed for an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Formula {
-    /// The same of all.
+    /// The same for all events.
     Constant(f64),
-    /// What a column of numbers has.
+    /// Value of a numeric column.
     Column(usize),
-    /// 1 where a column of integers is not 0.
+    /// 1 if a column of integers is not 0.
     Truth(usize),
-    /// The other sign.
+    /// Negation.
     Negated(Box<Formula>),
-    /// The other bits, of 32.
+    /// Bitwise complement of 32 bits.
     Inverted(Box<Formula>),
-    /// Computed of two.
+    /// A binary operation.
     Of(Arithmetic, Box<Formula>, Box<Formula>),
 }
 
-/// How two computed numbers of an event shall be related.
+/// A comparison of two computed numbers of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Computed {
-    /// The left one.
+    /// Left operand.
     pub left: Formula,
-    /// How.
+    /// Relation.
     pub relation: Relation,
-    /// The right one.
+    /// Right operand.
     pub right: Formula,
 }
 
-/// Room for the numbers of a block, taken and given back.
+/// Pool of buffers for the numbers of a block.
 #[derive(Debug, Default)]
 pub(super) struct Room(Vec<Vec<f64>>);
 
 impl Computed {
-    /// Replaces `yes` by those events of `care` whose numbers are related. Gives those of which
-    /// it cannot tell; they are in neither. `None` where a column is not there.
+    /// Replaces `yes` by those events of `care` whose numbers satisfy the relation. Returns the events
+    /// that cannot be decided here; they are in neither. `None` if a column is missing.
     ///
     /// Cost: a pass for each operator.
     pub(super) fn test(
@@ -212,9 +211,9 @@ impl Room {
 
 /// Numbers of the events of a block.
 enum Values {
-    /// The same of all.
+    /// The same for all events.
     Same(f64),
-    /// One each.
+    /// One for each event.
     Each(Vec<f64>),
 }
 
@@ -232,7 +231,7 @@ struct Block<'a, 'b> {
     range: &'a std::ops::Range<usize>,
     care: &'a Words,
     room: &'a mut Room,
-    /// Events with an integer that no double is.
+    /// Events with an integer that is not exactly representable.
     unsafe_: Words,
 }
 
@@ -311,7 +310,7 @@ impl Block<'_, '_> {
 
     fn collect<T: Copy>(&mut self, values: &[T], of: impl Fn(T) -> f64) -> Values {
         let mut numbers = self.room.0.pop().unwrap_or_default();
-        // What was in it before is written over.
+        // The previous content is overwritten.
         numbers.resize(values.len(), 0.0);
         copy(values, &mut numbers, of);
         Values::Each(numbers)
@@ -356,7 +355,7 @@ mod tests {
             ] {
                 let of = |left: f64, right: f64| operator.apply(left, right);
                 let bits = |values: &[f64]| -> Vec<u64> {
-                    // Which NaN it is nobody can tell.
+                    // Different NaNs are not distinguished.
                     values.iter().map(|v| if v.is_nan() { u64::MAX } else { v.to_bits() }).collect()
                 };
                 let expected: Vec<f64> = left.iter().map(|left| of(*left, right)).collect();

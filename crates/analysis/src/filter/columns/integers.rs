@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which integers of a slice are in a set.
+//! Set membership of the integers of a slice.
 //!
-//! Whether an integer is in a range is one subtraction and one comparison of its 64 bits,
-//! signed or not.
+//! A range test is one subtraction and one comparison of 64 bits, signed or unsigned.
 
 use lateralis_units::Nanos;
 
 use super::Ranges;
 use super::words::{Words, retain, test};
 
-/// The sign bit: adding it makes an order of signed integers one of unsigned ones. Vectors can
-/// compare only the former.
+/// The sign bit: adding it maps the order of unsigned integers to that of signed ones. Vector
+/// instructions can compare only the latter.
 const SIGN: u64 = 1 << 63;
 
-/// A set, made ready for slices.
+/// A set, prepared for slices.
 #[derive(Debug, Clone)]
 pub struct Integers {
     set: Ranges,
     way: Way,
 }
 
-/// First integer of a range, less [`SIGN`], and how many follow, less the same.
+/// First integer of a range, offset by [`SIGN`], and the number of following ones, likewise.
 type Bounds = (u64, i64);
 
 #[derive(Debug, Clone)]
 enum Way {
-    /// One range, or all but one.
+    /// One range, or its complement.
     One {
         bounds: Bounds,
         negated: bool,
@@ -33,12 +32,12 @@ enum Way {
     Two([Bounds; 2]),
     Four([Bounds; 4]),
     Sixteen(Box<[Bounds; 16]>),
-    /// Integers that are less than 64 above the first one, as bits.
+    /// Integers less than 64 above the first one, as bits.
     Near {
         low: u64,
         bits: u64,
     },
-    /// First integers in the order of `key ^ flip`, and how many follow.
+    /// First integers in the order of `key ^ flip`, and numbers of following ones.
     Many {
         ranges: Vec<(u64, u64)>,
         flip: u64,
@@ -46,7 +45,7 @@ enum Way {
 }
 
 impl Integers {
-    /// Ready.
+    /// Prepares a set.
     #[must_use]
     pub fn of(set: &Ranges) -> Self {
         Self { way: Way::of(set), set: set.clone() }
@@ -60,8 +59,8 @@ impl Integers {
 
     /// Replaces `yes` by those events of `care` whose values are in the set.
     ///
-    /// Cost: a pass without branches for sixteen ranges and for sets of neighbours, else a
-    /// binary search for each that matters.
+    /// Cost: a branch-free pass for up to sixteen ranges and for sets of close neighbours, otherwise a
+    /// binary search for each relevant value.
     pub(super) fn test<T: Bits>(&self, values: &[T], care: &Words, yes: &mut Words) {
         match &self.way {
             Way::One { bounds, negated } => {
@@ -123,7 +122,7 @@ impl Way {
     }
 }
 
-/// So many bounds; what is left over is the first again.
+/// Pads the bounds to `N` by repeating the first.
 fn padded<const N: usize>(
     ranges: &[(i128, i128)],
     bounds: impl Fn(&(i128, i128)) -> Bounds,
@@ -144,7 +143,7 @@ fn few<T: Bits, const N: usize>(ranges: [Bounds; N], values: &[T], care: &Words,
     });
 }
 
-/// An integer of 64 bits.
+/// A 64-bit integer.
 pub(super) trait Bits: Copy {
     fn bits(self) -> u64;
 }

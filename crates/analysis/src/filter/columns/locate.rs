@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the fields of a class are: which columns steps lead to.
+//! Resolves field paths of a class to columns.
 
 use lateralis_model::{EventClass, FieldClass, FieldKind, StreamClass};
 
@@ -10,51 +10,51 @@ use crate::filter::eval::{COMMAND_FIELDS, PID_FIELDS, TID_FIELDS};
 /// An integer of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Whole {
-    /// When it happened.
+    /// Time of the event.
     Time,
     /// A column.
     Column(usize),
 }
 
-/// A step into a field.
+/// A step of a field path.
 #[derive(Debug, Clone, Copy)]
 pub enum Way<'s> {
-    /// To a field.
+    /// To a member.
     Name(&'s str),
     /// To an element.
     Index,
 }
 
-/// Where steps into the fields of a class lead.
+/// Target of a field path in a class.
 #[derive(Debug, Clone)]
 pub enum Located<'t> {
-    /// No event of the class has it: this step leads to a name that is not there.
+    /// No event of the class has the field: this step names a member that does not exist.
     Missing(usize),
-    /// A step leads into something that has no parts of that kind.
+    /// A step goes into a value that has no such parts.
     Astray,
     /// To this column.
     Column(usize, &'t FieldClass),
-    /// To an element of the arrays of this column, which are of this class.
+    /// An element of the arrays of this column, with the class of the array.
     Element(usize, &'t FieldClass),
-    /// To fields.
+    /// A structure.
     Struct,
-    /// It takes an event to know; these columns tell it.
+    /// Depends on the event; these columns decide.
     Inside(Vec<usize>),
-    /// Into the packet.
+    /// A field of the packet.
     Packet,
 }
 
-/// Where the fields of a class are looked for.
+/// Scopes in which the fields of a class are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct Scopes<'t> {
-    /// The class of the stream.
+    /// The stream class.
     pub stream_class: &'t StreamClass,
-    /// The class.
+    /// The event class.
     pub class: &'t EventClass,
 }
 
-/// Follows steps into the fields of a class: of the payload, else its context, else the
-/// common context; else the packet, if `with_packet`.
+/// Follows a field path in a class: in the payload, then the specific context, then the common context;
+/// then the packet, if `with_packet`.
 #[must_use]
 pub fn locate<'t>(of: &Scopes<'t>, with_packet: bool, steps: &[Way<'_>]) -> Located<'t> {
     let Some((Way::Name(first), _)) = steps.split_first() else { return Located::Astray };
@@ -106,7 +106,7 @@ fn follow<'t>(class: &'t FieldClass, base: usize, steps: &[Way<'_>], done: usize
 }
 
 impl Scopes<'_> {
-    /// On what it depends what an event is told to be, and which columns may tell it.
+    /// Dependencies of a built-in property of events, and the columns that may contain it.
     #[must_use]
     pub fn known_depends(&self, known: Known) -> (Depends, Vec<usize>) {
         let mut columns = Vec::new();
@@ -127,7 +127,7 @@ impl Scopes<'_> {
             Known::Process | Known::Thread => {
                 let names = if known == Known::Process { &PID_FIELDS } else { &TID_FIELDS };
                 let on_own_writer = told(names);
-                // Where the thread has no name, the event's own word for it counts.
+                // If the thread has no known name, the one in the event counts.
                 let on_fields = told(&COMMAND_FIELDS);
                 Depends { on_writer: true, on_own_writer, on_fields, ..Depends::PACKET }
             }

@@ -3,17 +3,17 @@
 
 use super::words::{Words, each, is_none};
 
-/// Which events of a part are chosen, and which only something else can decide.
+/// Selected events of a part, and events that must be decided elsewhere.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
-    /// Bit `n % 64` of word `n / 64` is event `n`; those behind the last are 0.
+    /// Bit `n % 64` of word `n / 64` is event `n`; bits after the last event are 0.
     words: Vec<u64>,
     len: usize,
     asked: Vec<u32>,
 }
 
 impl Mask {
-    /// All of so many events, or none of them.
+    /// Resets to `len` events, all or none of them selected.
     pub fn fill(&mut self, len: usize, chosen: bool) {
         self.asked.clear();
         self.words.clear();
@@ -30,45 +30,45 @@ impl Mask {
         self.len
     }
 
-    /// Whether there are no events at all.
+    /// Whether there are no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many are chosen.
+    /// Number of selected events.
     #[must_use]
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether this one is chosen.
+    /// Whether an event is selected.
     #[must_use]
     pub fn contains(&self, event: usize) -> bool {
         self.words.get(event / 64).is_some_and(|word| word >> (event % 64) & 1 == 1)
     }
 
-    /// The words, the lowest bit of the first being the first event.
+    /// The words; the lowest bit of the first is the first event.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Events that nothing here can decide, in order; none of them is chosen so far.
+    /// Events that must be decided elsewhere, in order; none of them is selected yet.
     #[must_use]
     pub fn asked(&self) -> &[u32] {
         &self.asked
     }
 
-    /// Chooses an event.
+    /// Selects an event.
     pub fn insert(&mut self, event: usize) {
         if event < self.len {
             self.words[event / 64] |= 1 << (event % 64);
         }
     }
 
-    /// Leaves only events that the other chooses as well. What either asks about that the
-    /// other does not refuse is asked.
+    /// Keeps only events that `other` selects as well. An event undecided in either is undecided unless
+    /// the other rejects it.
     pub fn intersect(&mut self, other: &Self) {
         let mut asked: Vec<u32> = Vec::new();
         let open = |mask: &Self, event: u32| {
@@ -84,7 +84,7 @@ impl Mask {
         self.asked = asked;
     }
 
-    /// The chosen ones, in order.
+    /// Selected events, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
             let mut left = word;
@@ -96,7 +96,7 @@ impl Mask {
         })
     }
 
-    /// How many of a range are chosen.
+    /// Number of selected events in a range.
     #[must_use]
     pub fn count_in(&self, range: std::ops::Range<usize>) -> usize {
         let below = |end: usize| {
@@ -112,7 +112,7 @@ impl Mask {
         below(range.end).saturating_sub(below(range.start))
     }
 
-    /// Replaces the content of `kept` by those values whose events are chosen.
+    /// Replaces the content of `kept` by the values of selected events.
     pub fn keep<T: Copy>(&self, values: &[T], kept: &mut Vec<T>) {
         kept.clear();
         for (word, values) in self.words.iter().zip(values.chunks(64)) {
@@ -128,9 +128,8 @@ impl Mask {
         }
     }
 
-    /// Appends events: those of `yes` are chosen, those of `ask` nothing here can decide;
-    /// nothing behind the last event may be in either. Only the last call may be with a
-    /// number that 64 does not divide.
+    /// Appends events: those in `yes` are selected, those in `ask` are undecided; neither may have bits
+    /// after the last event. Only the last call may have a length that is not a multiple of 64.
     pub(super) fn append(&mut self, len: usize, yes: &Words, ask: &Words) {
         let from = self.len as u32;
         self.words.extend(yes.iter().take(len.div_ceil(64)));

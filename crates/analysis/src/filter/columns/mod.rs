@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Asking about many events at once: the columns of a class in, one answer per event out.
+//! Evaluates expressions on columns: the columns of a class in, one bit per event out.
 //!
 //! ```text
 //! Filter, or a compiled script ─ once per class ─► Node ─ Plan ─► want   what to decode
 //!                                                              └► select one bit per event
 //! ```
 //!
-//! What is the same for all events of a class is decided when the plan is made: its name, a
-//! field that it does not have. So a class that cannot match is a constant, and need not be
-//! decoded. What is left are tests of single columns, each a pass over a slice, and
-//! [`Node::Ask`]: parts that only an event can answer. Those that depend on the packet or on
-//! the thread are asked once per packet or thread, not once per event.
+//! Everything that is the same for all events of a class is decided when the plan is made: the class
+//! name, a field that it does not have. So a class that cannot match is a constant, and need not be
+//! decoded. The rest are tests of single columns, each a pass over a slice, and [`Node::Ask`]: parts that
+//! need the event. Those that depend only on the packet or the thread are evaluated once per packet or
+//! thread, not once per event.
 //!
-//! The answers are those of the events one by one: [`Filter::matches`](super::Filter::matches).
+//! The results equal those for single events: [`Filter::matches`](super::Filter::matches).
 
 mod blocks;
 mod elements;
@@ -48,19 +48,19 @@ pub use ranges::Ranges;
 pub use slices::Slices;
 pub use texts::{TextTest, Texts};
 
-/// What an expression says of an event.
+/// Result of an expression for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// No.
     No,
     /// Yes.
     Yes,
-    /// Only something else can tell: the engine of a script.
+    /// Undecided: the script engine must decide.
     Ask,
 }
 
 impl Answer {
-    /// Yes for true, no for false, ask for nothing.
+    /// Yes for true, no for false, ask for `None`.
     #[must_use]
     pub fn of(value: Option<bool>) -> Self {
         match value {
@@ -70,7 +70,7 @@ impl Answer {
         }
     }
 
-    /// Yes for no, no for yes.
+    /// Logical negation.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {
@@ -83,34 +83,34 @@ impl Answer {
 
 /// A part of an expression in its own language.
 pub trait Leaf {
-    /// Whether [`Answer::Ask`] is one of its answers.
+    /// Whether [`Answer::Ask`] is a possible result.
     const MAY_ASK: bool;
 
-    /// What it says of an event.
+    /// Evaluates it on an event.
     fn answer(&self, event: &Event<'_>, context: &Context<'_>) -> Answer;
 }
 
-/// On what of an event an answer depends, besides its class and its packet.
+/// Properties of an event that a result depends on, besides its class and its packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Depends {
-    /// On its own fields, or its time.
+    /// Its own fields, or its time.
     pub on_fields: bool,
-    /// On its processor, which it tells itself where its packet does not.
+    /// Its CPU, taken from the event if the packet does not have it.
     pub on_own_cpu: bool,
-    /// On the thread that wrote it.
+    /// The thread that wrote it.
     pub on_writer: bool,
-    /// On what it tells of its thread itself where the stream does not.
+    /// Its thread, taken from the event if the stream does not have it.
     pub on_own_writer: bool,
 }
 
 impl Depends {
-    /// On nothing else.
+    /// None of them.
     pub const PACKET: Self =
         Self { on_fields: false, on_own_cpu: false, on_writer: false, on_own_writer: false };
-    /// On its fields.
+    /// Its fields only.
     pub const FIELDS: Self = Self { on_fields: true, ..Self::PACKET };
 
-    /// On both.
+    /// Union of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -122,49 +122,49 @@ impl Depends {
     }
 }
 
-/// An expression about the events of one class. Columns are numbered as
-/// [`leaves`](lateralis_model::leaves) does.
+/// An expression on the events of one class. Columns are numbered as by
+/// [`leaves`](lateralis_model::leaves).
 #[derive(Debug, Clone)]
 pub enum Node<L> {
-    /// The same for all.
+    /// The same result for all events.
     Constant(Answer),
-    /// The opposite.
+    /// Negation.
     Not(Box<Node<L>>),
-    /// The first that is not yes, else yes.
+    /// The first operand that is not yes, else yes.
     And(Vec<Node<L>>),
-    /// The first that is not no, else no.
+    /// The first operand that is not no, else no.
     Or(Vec<Node<L>>),
-    /// Whether an integer is one of a set.
+    /// Whether an integer is in a set.
     Integers(Whole, Integers),
-    /// Whether a floating point number is as told.
+    /// Test of a floating point number.
     Reals(usize, Reals),
-    /// Whether a text is as told.
+    /// Test of a text.
     Text(usize, Texts),
-    /// Whether an element of an array is as told.
+    /// Test of an array element.
     Element(ElementTest),
-    /// Whether two numbers of an event are related as told.
+    /// Comparison of two numbers of an event.
     Pair(Pair),
-    /// What only an event can answer, and which columns that needs.
+    /// A part that needs the event, with the columns that it needs.
     Ask {
-        /// The question.
+        /// The expression.
         leaf: L,
-        /// On what the answer depends.
+        /// Dependencies of the result.
         depends: Depends,
-        /// Columns it looks at.
+        /// Columns that it reads.
         columns: Vec<usize>,
-        /// What answers for most events without asking them.
+        /// A computation that decides most events without evaluating the leaf.
         computed: Option<Computed>,
     },
 }
 
 impl<L: Leaf> Node<L> {
-    /// Yes or no for all.
+    /// The same result for all events.
     #[must_use]
     pub fn truth(value: bool) -> Self {
         Self::Constant(Answer::of(Some(value)))
     }
 
-    /// The opposite.
+    /// Negation.
     #[must_use]
     pub fn negated(self) -> Self {
         match self {
@@ -177,13 +177,13 @@ impl<L: Leaf> Node<L> {
         }
     }
 
-    /// The first of some that is not yes, else yes.
+    /// The first operand that is not yes, else yes.
     #[must_use]
     pub fn all(nodes: impl IntoIterator<Item = Self>) -> Self {
         Self::chain(nodes, Answer::Yes, Self::And)
     }
 
-    /// The first of some that is not no, else no.
+    /// The first operand that is not no, else no.
     #[must_use]
     pub fn any(nodes: impl IntoIterator<Item = Self>) -> Self {
         Self::chain(nodes, Answer::No, Self::Or)
@@ -203,7 +203,7 @@ impl<L: Leaf> Node<L> {
             match node {
                 Self::Constant(answer) if answer == goes_on => {}
                 Self::Constant(answer) => {
-                    // What comes before it decides only by asking.
+                    // The nodes before it cannot decide without asking.
                     if answer != Answer::Ask && !kept.iter().any(Self::may_ask) {
                         return Self::Constant(answer);
                     }
@@ -214,7 +214,7 @@ impl<L: Leaf> Node<L> {
             }
         }
         if !kept.iter().any(Self::may_ask) {
-            // Nobody sees in which order they are asked: the cheap ones decide first.
+            // The order of evaluation has no visible effect: cheap nodes first.
             kept = Self::merged(kept, goes_on);
             let constant = kept.iter().position(|node| matches!(node, Self::Constant(_)));
             if let Some(place) = constant {
@@ -229,7 +229,7 @@ impl<L: Leaf> Node<L> {
         }
     }
 
-    /// Tests of the same integer are one: `5 < u && u < 9` asks for one range.
+    /// Merges tests of the same integer: `5 < u && u < 9` is one range.
     fn merged(nodes: Vec<Self>, goes_on: Answer) -> Vec<Self> {
         let mut sets: Vec<(Whole, Vec<Integers>)> = Vec::new();
         let mut places: HashMap<Whole, usize> = HashMap::new();
@@ -275,7 +275,7 @@ impl<L: Leaf> Node<L> {
         }
     }
 
-    /// How dear it is, roughly.
+    /// Approximate cost.
     fn rank(&self) -> u8 {
         match self {
             Self::Constant(_) => 0,
@@ -316,7 +316,7 @@ impl<L: Leaf> Node<L> {
     }
 }
 
-/// An expression, ready to be asked about the events of one class.
+/// An expression, prepared for the events of one class.
 #[derive(Debug, Clone)]
 pub struct Plan<L> {
     root: Node<L>,
@@ -324,14 +324,14 @@ pub struct Plan<L> {
 }
 
 impl<L: Leaf> Plan<L> {
-    /// Of what an expression means for a class.
+    /// From the expression for a class.
     #[must_use]
     pub fn new(root: Node<L>) -> Self {
         let needs_writers = root.needs_writers();
         Self { root, needs_writers }
     }
 
-    /// The answer, if it is the same for all events of the class, whatever they hold.
+    /// The result, if it is the same for all events of the class.
     #[must_use]
     pub fn constant(&self) -> Option<Answer> {
         match self.root {
@@ -340,15 +340,15 @@ impl<L: Leaf> Plan<L> {
         }
     }
 
-    /// What must be decoded of the class to answer: nothing of one that does not match, and
-    /// everything where somebody else may have to answer.
+    /// Columns of the class that must be decoded: none if it does not match, and all if the script engine
+    /// may have to decide.
     #[must_use]
     pub fn want(&self) -> Want {
         if self.constant() == Some(Answer::No) {
             return Want::Count;
         }
         if self.root.may_ask() {
-            // Who is asked then sees the event whole.
+            // The script engine then sees the whole event.
             return Want::All;
         }
         let mut columns = Vec::new();
@@ -361,7 +361,7 @@ impl<L: Leaf> Plan<L> {
         if columns.is_empty() { Want::Times } else { Want::Columns(columns) }
     }
 
-    /// Whether [`Part`]s must tell who wrote which event.
+    /// Whether [`Part`]s must contain the writer of each event.
     #[must_use]
     pub fn needs_writers(&self) -> bool {
         self.needs_writers

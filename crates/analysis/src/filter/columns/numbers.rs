@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Comparing floating point numbers with a constant, and two columns with each other.
+//! Comparisons of floating point numbers with a constant, and of two columns.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use lateralis_units::Nanos;
 use super::locate::Whole;
 use super::words::{Words, test, test_pairs};
 
-/// How two numbers are related. Where one of them is NaN there is no order.
+/// Relation of two numbers. NaN is unordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// `<`
@@ -22,14 +22,14 @@ pub enum Relation {
     GreaterOrEqual,
     /// `==`
     Equal,
-    /// Not equal, also where there is no order.
+    /// Not equal, or unordered.
     NotEqual,
-    /// One of them is less.
+    /// Less or greater.
     Unlike,
 }
 
 impl Relation {
-    /// Whether two numbers of this order are related so.
+    /// Whether numbers with this ordering satisfy the relation.
     #[must_use]
     pub fn holds(self, order: Option<Ordering>) -> bool {
         match (self, order) {
@@ -44,7 +44,7 @@ impl Relation {
         }
     }
 
-    /// The same with its sides exchanged.
+    /// The relation with exchanged operands.
     #[must_use]
     pub fn turned(self) -> Self {
         match self {
@@ -57,17 +57,17 @@ impl Relation {
     }
 }
 
-/// A test of a column of floating point numbers.
+/// Test of a column of floating point numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Reals {
-    /// How it shall be related.
+    /// Relation to the constant.
     pub relation: Relation,
-    /// To this.
+    /// The constant.
     pub constant: f64,
 }
 
 impl Reals {
-    /// Replaces `yes` by those events of `care` whose numbers are as told.
+    /// Replaces `yes` by those events of `care` whose numbers satisfy the test.
     pub(super) fn test(&self, values: &[f64], care: &Words, yes: &mut Words) {
         let constant = self.constant;
         match self.relation {
@@ -87,7 +87,7 @@ impl Reals {
 /// A number of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
-    /// When it happened.
+    /// Time of the event.
     Time,
     /// A column.
     Column(usize),
@@ -102,15 +102,15 @@ impl From<Whole> for Number {
     }
 }
 
-/// How two numbers of an event shall be related. Integers are compared as they are, and
-/// as doubles where one of the two is a floating point number.
+/// Comparison of two numbers of an event. Integers are compared exactly, and as doubles if one of the two
+/// is a floating point number.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
-    /// The left one.
+    /// Left operand.
     pub left: Number,
-    /// How.
+    /// Relation.
     pub relation: Relation,
-    /// The right one.
+    /// Right operand.
     pub right: Number,
 }
 
@@ -134,7 +134,7 @@ pub(super) enum Numbers<'b> {
 }
 
 impl<'b> Numbers<'b> {
-    /// Some of a column; `None` if they are no numbers, or not so many.
+    /// A range of a column; `None` if it is not numeric, or too short.
     pub fn of(column: &Column<'b>, range: std::ops::Range<usize>) -> Option<Self> {
         Some(match column {
             Column::Unsigned(values) => Self::Unsigned(values.get(range)?),
@@ -145,9 +145,10 @@ impl<'b> Numbers<'b> {
     }
 }
 
-/// Replaces `yes` by those events of `care` whose numbers are related; both are as many.
+/// Replaces `yes` by those events of `care` whose numbers satisfy the relation; both slices have the same
+/// length.
 ///
-/// Cost: a pass without branches; of numbers of different kinds a copy before it.
+/// Cost: a branch-free pass; for numbers of different types, a copy before it.
 pub(super) fn compare(
     left: Numbers<'_>,
     relation: Relation,
@@ -202,12 +203,13 @@ fn ordered<T: Copy + PartialOrd>(
     }
 }
 
-/// Those of `care` that are not in `yes`.
+/// Complements `yes` within `care`.
 fn others(care: &Words, yes: &mut Words) {
     yes.iter_mut().zip(care).for_each(|(yes, care)| *yes ^= care);
 }
 
-/// Compares integers ≥ 0 with others. One below 0 is less; else the bits have the same order.
+/// Compares unsigned with signed integers. Negative ones are less; otherwise the bits have the same
+/// order.
 fn unlike_signs(left: &[u64], relation: Relation, right: &[i64], care: &Words, yes: &mut Words) {
     match relation {
         Relation::Less => {
@@ -219,7 +221,7 @@ fn unlike_signs(left: &[u64], relation: Relation, right: &[i64], care: &Words, y
         Relation::Equal => {
             test_pairs((left, right), care, yes, |a, b| (b >= 0) & (a == b as u64));
         }
-        // There always is an order.
+        // Integers are never unordered.
         Relation::Greater | Relation::GreaterOrEqual | Relation::NotEqual | Relation::Unlike => {
             let opposite = match relation {
                 Relation::Greater => Relation::LessOrEqual,

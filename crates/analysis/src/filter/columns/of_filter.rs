@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an expression of a filter means for the events of one class.
+//! Compiles filter expressions for the events of one class.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::filter::eval::{Context, Found, compare, order, truth, truth_of};
 use crate::filter::{Comparison, Expression, Filter, Operand};
 
-/// Part of an expression.
+/// Part of a filter expression.
 #[derive(Debug, Clone)]
 pub struct Question(Expression);
 
@@ -27,9 +27,9 @@ impl Leaf for Question {
 }
 
 impl Filter {
-    /// What it means for the events of one class.
+    /// Compiles the filter for the events of one class.
     ///
-    /// Cost: a walk over the class for each field that the expression names.
+    /// Cost: a walk over the class for each field in the expression.
     #[must_use]
     pub fn plan(&self, stream_class: &StreamClass, class: &EventClass) -> Plan<Question> {
         Plan::new(Scopes { stream_class, class }.lower(&self.root))
@@ -88,7 +88,7 @@ impl<'t> Scopes<'t> {
         })
     }
 
-    /// `Err` with what an event is needed for.
+    /// `Err` with what the event is needed for.
     fn compare(
         &self,
         left: &Operand,
@@ -169,7 +169,7 @@ impl<'t> Scopes<'t> {
                 let node = Node::Text(column, texts);
                 if is_other { node.negated() } else { node }
             }
-            // A number is no text, unless it has a label.
+            // A number is not a text, unless it has a label.
             (Text(_), Literal(_) | Real(_)) | (Literal(_) | Real(_), Text(_)) => Node::truth(false),
             (Text(column), Whole(whole, kind)) | (Whole(whole, kind), Text(column)) => {
                 if kind.labels.is_empty() {
@@ -204,7 +204,7 @@ impl<'t> Scopes<'t> {
     }
 }
 
-/// The parts of a chain of one operator. Long ones lean to the left, deep as they are long.
+/// Operands of a chain of one operator. Long chains are left-deep trees.
 fn chain(
     whole: &Expression,
     sides: fn(&Expression) -> Option<(&Expression, &Expression)>,
@@ -261,8 +261,8 @@ fn real(column: usize, relation: Option<Relation>, literal: &Found<'_>) -> Node<
     }
 }
 
-/// The integers that are to a literal as told: by their labels to a text, else as numbers.
-/// `holds` says it of one with a label. `None` if there are too many labels.
+/// Integers that satisfy a comparison with a literal: by label for a text, otherwise as numbers. `holds`
+/// tests one with a label. `None` if there are too many labels.
 fn set(
     kind: Kind<'_>,
     literal: &Found<'_>,

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The events of one class in a batch, as columns and, where asked for, as events.
+//! Events of one class in a batch, as columns and, if needed, as events.
 
 use lateralis_model::{
     ClassBatch, Column, ColumnBatch, Event, Fields, Place, Slot, StreamClass, Writer,
 };
 
-/// From this event of a class on, this thread wrote them.
+/// Index of an event of a class, and the thread that wrote the events from there on.
 type Run = (u32, Option<Writer>);
 
-/// A batch, class by class.
+/// A batch, by class.
 pub struct Parts<'b> {
     batch: &'b dyn ColumnBatch,
     stream_class: &'b StreamClass,
-    /// By class of the batch; empty where nobody wants to know.
+    /// By class of the batch; empty if writers are not needed.
     runs: Vec<Vec<Run>>,
 }
 
 impl<'b> Parts<'b> {
-    /// Of a batch of a stream of this class. Who wrote its events is told if it is
-    /// wanted.
+    /// Parts of a batch of a stream of this class, with the writers of events if `with_writers`.
     ///
-    /// Cost: with writers a pass over the order of the batch, if it has several.
+    /// Cost: with writers, a pass over the order of the batch if it has several.
     #[must_use]
     pub fn new(
         batch: &'b dyn ColumnBatch,
@@ -37,16 +36,16 @@ impl<'b> Parts<'b> {
         self.batch.class_count()
     }
 
-    /// Whether there is none.
+    /// Whether there are no classes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One of them.
+    /// The part of a class.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such class.
     #[must_use]
     pub fn part(&self, index: usize) -> Part<'_> {
         let class = self.batch.class(index);
@@ -74,7 +73,7 @@ fn runs(batch: &dyn ColumnBatch) -> Vec<Vec<Run>> {
     let begin = |runs: &mut Vec<Vec<Run>>, counts: &[u32], writer: Writer| {
         for (runs, count) in runs.iter_mut().zip(counts) {
             match runs.last_mut() {
-                // Nothing of this class was written by the one before.
+                // The previous writer wrote nothing of this class.
                 Some(last) if last.0 == *count => last.1 = Some(writer),
                 Some((_, last)) if *last == Some(writer) => {}
                 _ => runs.push((*count, Some(writer))),
@@ -96,7 +95,7 @@ fn runs(batch: &dyn ColumnBatch) -> Vec<Vec<Run>> {
     runs
 }
 
-/// The events of one class in a batch.
+/// Events of one class in a batch.
 #[derive(Clone, Copy)]
 pub struct Part<'b> {
     batch: &'b dyn ColumnBatch,
@@ -113,7 +112,7 @@ impl<'b> Part<'b> {
         self.class.times.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -136,13 +135,13 @@ impl<'b> Part<'b> {
         self.batch.bytes()
     }
 
-    /// From which event on who wrote them; nothing if that was not wanted.
+    /// Runs of events by writer; empty if writers were not requested.
     #[must_use]
     pub fn runs(&self) -> &'b [(u32, Option<Writer>)] {
         self.runs
     }
 
-    /// Whether the stream tells of each event who wrote it.
+    /// Whether the stream has the writer of each event.
     pub(super) fn knows_writers(&self) -> bool {
         self.batch.writers().first().is_some_and(|(from, _)| *from == 0)
     }
@@ -156,10 +155,10 @@ impl<'b> Part<'b> {
         self.runs.get(after.checked_sub(1)?)?.1
     }
 
-    /// One event, as far as its columns were wanted: others are 0. `slots` is scratch.
+    /// One event with the requested columns; the others are 0. `slots` is scratch memory.
     ///
     /// # Panics
-    /// If there are not so many events.
+    /// If there is no such event.
     pub fn event<'e>(&'e self, at: usize, slots: &'e mut Vec<Slot>) -> Event<'e> {
         slots.clear();
         let column = |column| self.column(column).slot(at).unwrap_or(Slot::Unsigned(0));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sets of integers: every test of one integer against constants is one of a set, of those
-//! below, of those that a label names.
+//! Sets of integers: every test of an integer against constants is membership in a set, for instance
+//! those below a bound, or those with a label.
 
 use std::cmp::Ordering;
 
 use lateralis_model::Label;
 
-/// Ranges of labels; with more of them events are asked.
+/// Largest number of label ranges; with more, the test needs the event.
 const LABEL_RANGES_MAX: usize = 256;
 
 /// Integers of a column's type, as ranges.
@@ -14,12 +14,12 @@ const LABEL_RANGES_MAX: usize = 256;
 pub struct Ranges {
     least: i128,
     most: i128,
-    /// Both ends inside; ascending, with others between.
+    /// Inclusive; ascending, not adjacent.
     ranges: Vec<(i128, i128)>,
 }
 
 impl Ranges {
-    /// None of the integers that have this sign and 64 bits.
+    /// The empty set of 64-bit integers of this signedness.
     #[must_use]
     pub fn none(is_signed: bool) -> Self {
         let (least, most) = match is_signed {
@@ -29,7 +29,7 @@ impl Ranges {
         Self { least, most, ranges: Vec::new() }
     }
 
-    /// All of them.
+    /// All integers of the type.
     #[must_use]
     pub fn all(is_signed: bool) -> Self {
         let mut all = Self::none(is_signed);
@@ -37,7 +37,7 @@ impl Ranges {
         all
     }
 
-    /// Those of these ranges, in any order, as far as they are of the type.
+    /// Integers in these ranges, in any order, restricted to the type.
     #[must_use]
     pub fn of(is_signed: bool, ranges: impl IntoIterator<Item = (i128, i128)>) -> Self {
         let mut set = Self::none(is_signed);
@@ -54,8 +54,8 @@ impl Ranges {
         set
     }
 
-    /// Those that are to something as `holds` wants it, where `order` tells how an integer is
-    /// to it; it never falls when the integer rises. None where there is no order.
+    /// Integers for which `holds` accepts the ordering given by `order`, which must be monotonic. Empty
+    /// if there is no order.
     #[must_use]
     pub fn ordered(
         is_signed: bool,
@@ -79,7 +79,7 @@ impl Ranges {
         set
     }
 
-    /// The first integer for which a test holds that holds for all above as well.
+    /// The first integer that satisfies a monotonic predicate.
     fn first(&self, holds: impl Fn(i128) -> bool) -> i128 {
         let (mut low, mut high) = (self.least, self.most + 1);
         while low < high {
@@ -89,9 +89,9 @@ impl Ranges {
         low
     }
 
-    /// Those of whose label this holds; of those without one it is asked with nothing. The
-    /// first label that names an integer is its label. `None` if there are too many labels,
-    /// or where `holds` does not know.
+    /// Integers whose label satisfies `holds`; it gets `None` for those without a label. An integer's
+    /// label is the first that contains it. `None` if there are too many labels, or `holds` cannot
+    /// decide.
     #[must_use]
     pub fn by_label(
         is_signed: bool,
@@ -118,7 +118,7 @@ impl Ranges {
         Some(Self::of(is_signed, chosen))
     }
 
-    /// All others.
+    /// Complement.
     #[must_use]
     pub fn complement(&self) -> Self {
         let mut next = self.least;
@@ -132,7 +132,7 @@ impl Ranges {
         Self { ranges: others, ..*self }
     }
 
-    /// Those that are in any of some sets of the same type; `None` of no set.
+    /// Union of sets of the same type; `None` if there are no sets.
     #[must_use]
     pub fn any_of<'r>(sets: impl IntoIterator<Item = &'r Self>) -> Option<Self> {
         let mut sets = sets.into_iter().peekable();
@@ -140,20 +140,20 @@ impl Ranges {
         Some(Self::of(is_signed, sets.flat_map(|set| set.ranges.iter().copied())))
     }
 
-    /// Those that are in all of some sets of the same type; `None` of no set.
+    /// Intersection of sets of the same type; `None` if there are no sets.
     #[must_use]
     pub fn all_of<'r>(sets: impl IntoIterator<Item = &'r Self>) -> Option<Self> {
         let others: Vec<Self> = sets.into_iter().map(Self::complement).collect();
         Some(Self::any_of(&others)?.complement())
     }
 
-    /// Whether they are integers with a sign.
+    /// Whether the integers are signed.
     #[must_use]
     pub fn is_signed(&self) -> bool {
         self.least < 0
     }
 
-    /// Those that are not in another set of the same type.
+    /// Difference of two sets of the same type.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let free = other.complement();
@@ -165,13 +165,13 @@ impl Ranges {
         Self { ranges, ..*self }
     }
 
-    /// The ranges, ascending, both ends inside.
+    /// The ranges, ascending and inclusive.
     #[must_use]
     pub fn as_slice(&self) -> &[(i128, i128)] {
         &self.ranges
     }
 
-    /// Whether all or none of the integers are in it.
+    /// Whether it contains all or no integers.
     #[must_use]
     pub fn constant(&self) -> Option<bool> {
         match self.ranges.as_slice() {
@@ -201,7 +201,7 @@ mod tests {
             of(true, i64::MIN.into(), Ordering::is_le),
             [(i64::MIN.into(), i64::MIN.into())]
         );
-        // As doubles, several integers are the same number.
+        // As doubles, several integers are equal.
         let large = |value: i128| (value as f64).partial_cmp(&9_007_199_254_740_992.0);
         let same = Ranges::ordered(false, large, Ordering::is_eq).ranges;
         assert_eq!(same, [((1 << 53), (1 << 53) + 1)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The sides of a comparison, as far as the class of an event tells what they are.
+//! Operands of a comparison, as far as the class of an event determines them.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{Depends, Element, Number, element_labels};
 use crate::filter::eval::Found;
 use crate::filter::{Known, Operand, Step};
 
-/// One side of a comparison.
+/// An operand.
 pub(super) enum Bound<'e, 't> {
     Missing,
     Literal(Found<'e>),
@@ -19,7 +19,7 @@ pub(super) enum Bound<'e, 't> {
     Real(usize),
     Text(usize),
     Element(Element, Kind<'t>),
-    /// There, but neither number nor text.
+    /// Present, but neither number nor text.
     Other,
     Asked(Depends, Vec<usize>),
 }
@@ -33,7 +33,7 @@ pub(super) struct Kind<'t> {
 }
 
 impl<'t> Scopes<'t> {
-    /// What the class tells of an operand.
+    /// Resolves an operand for the class.
     pub(super) fn bind<'e>(&self, operand: &'e Operand) -> Bound<'e, 't>
     where
         't: 'e,
@@ -119,7 +119,7 @@ fn of_class<'e, 't: 'e>(column: usize, class: &'t FieldClass) -> Bound<'e, 't> {
     }
 }
 
-/// What an event is needed for to know a side.
+/// What the event is needed for to evaluate an operand.
 pub(super) fn asked(bound: &Bound<'_, '_>) -> (Depends, Vec<usize>) {
     match bound {
         Bound::Missing | Bound::Literal(_) | Bound::Other => (Depends::PACKET, Vec::new()),
@@ -132,7 +132,7 @@ pub(super) fn asked(bound: &Bound<'_, '_>) -> (Depends, Vec<usize>) {
     }
 }
 
-/// The number that a side is.
+/// The operand as a number.
 pub(super) fn number(bound: &Bound<'_, '_>) -> Option<Number> {
     match bound {
         Bound::Whole(whole, _) => Some((*whole).into()),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Plain slices as a batch.
+//! A batch made of plain slices.
 
 use lateralis_model::{
     ClassBatch, Column, ColumnBatch, Event, Fields, Packet, Places, StreamIndex, Writer,
 };
 use lateralis_units::Nanos;
 
-/// Events of one class of the first stream, whose columns are slices. Who has columns from
-/// somewhere else than a trace asks about them so.
+/// Events of one class of the first stream, whose columns are slices. For callers whose columns come from
+/// somewhere else than a trace.
 pub struct Slices<'a> {
     class: u32,
     times: &'a [Nanos],
@@ -17,8 +17,8 @@ pub struct Slices<'a> {
 }
 
 impl<'a> Slices<'a> {
-    /// Events of the class with this index in its stream class, at these times; of each
-    /// leaf of the class a column as long, or [`Column::Skipped`].
+    /// Events of the class with this index in its stream class, at these times; for each leaf of the
+    /// class a column of the same length, or [`Column::Skipped`].
     #[must_use]
     pub fn new(class: u32, times: &'a [Nanos], columns: Vec<Column<'a>>) -> Self {
         Self { class, times, columns, order: vec![class; times.len()], packet: Packet::default() }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Columns say what events say one by one.
+//! Results on columns equal those on single events.
 
 mod drawn;
 
@@ -96,7 +96,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Asks a plan about a batch, and each event by itself.
+/// Evaluates a plan on a batch, and on each event individually.
 fn check(text: &str, batch: &Drawn) {
     let filter = Filter::parse(text).expect(text);
     let streams = [StreamSummary { name: "cpu0".into(), ..StreamSummary::default() }];
@@ -119,7 +119,7 @@ fn check(text: &str, batch: &Drawn) {
         if let Some(answer) = plan.constant() {
             assert!(expected.iter().all(|chosen| *chosen == (answer == Answer::Yes)), "{text}");
         }
-        // Columns that are not wanted are not looked at.
+        // Columns that are not requested are not read.
         let wanted = plan.want();
         let looked = match &wanted {
             Want::Columns(columns) => columns.iter().filter(|wanted| **wanted).count(),

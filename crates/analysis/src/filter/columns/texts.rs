@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests of texts that lie in a packet.
+//! Tests of texts in a packet.
 //!
-//! What is looked for is valid UTF-8 without U+FFFD, which stands for bytes that are no
-//! character. So it is in a text exactly where its bytes are in the bytes of the text, and
-//! nothing has to be decoded.
+//! The search text is valid UTF-8 without U+FFFD, which replaces invalid bytes. So a text contains it
+//! exactly if the bytes of the text contain its bytes, and nothing has to be decoded.
 
 use std::borrow::Cow;
 
@@ -13,25 +12,25 @@ use memchr::memmem::Finder;
 use super::words::{NONE, Words, retain, test};
 use crate::filter::matches_pattern;
 
-/// What a text shall be.
+/// Condition on a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextTest {
-    /// This text.
+    /// Equals this text.
     Is(String),
-    /// One that begins so.
+    /// Starts with this text.
     Begins(String),
-    /// One that ends so.
+    /// Ends with this text.
     Ends(String),
-    /// One with this in it.
+    /// Contains this text.
     Has(String),
-    /// One that matches this pattern of `*` and `?`.
+    /// Matches this pattern of `*` and `?`.
     Matches(String),
-    /// One with any characters.
+    /// Is not empty.
     IsSome,
 }
 
 impl TextTest {
-    /// That a text matches a pattern of `*` and `?`, in the simplest words.
+    /// Reference implementation of matching a text against a pattern of `*` and `?`.
     #[must_use]
     pub fn pattern(pattern: &str) -> Self {
         let inner = pattern.trim_matches('*');
@@ -47,16 +46,16 @@ impl TextTest {
     }
 }
 
-/// A test of texts, made ready for slices.
+/// A test of texts, prepared for slices.
 #[derive(Debug, Clone)]
 pub struct Texts {
     test: TextTest,
-    /// Finds what is looked for, where it may be anywhere.
+    /// Searcher for a text at any position.
     finder: Option<Box<Finder<'static>>>,
 }
 
 impl Texts {
-    /// Ready; `None` for a text that bytes that are no characters could be read as.
+    /// Prepares a test; `None` for a text that could also be the decoded form of invalid bytes.
     #[must_use]
     pub fn of(test: TextTest) -> Option<Self> {
         let finder = match &test {
@@ -72,17 +71,17 @@ impl Texts {
         Some(Self { test, finder })
     }
 
-    /// Replaces `yes` by those events of `care` whose texts are as told.
+    /// Replaces `yes` by those events of `care` whose texts satisfy the test.
     ///
-    /// Cost: of equality and of beginnings a comparison of lengths, and of two words where
-    /// those fit; of the others the length of the texts that matter.
+    /// Cost: for equality and prefixes, a comparison of lengths, and of two words for those that fit; for
+    /// the others, the length of the relevant texts.
     pub(super) fn test(&self, spans: &Spans<'_>, care: &Words, yes: &mut Words) {
         let mut each = |holds: &mut dyn FnMut(usize) -> bool| {
             *yes = *care;
             retain(yes, holds);
         };
         match &self.test {
-            // What is too long to be in the packet is read as empty, too.
+            // A text too long for the packet is read as empty, too.
             TextTest::Is(text) if text.is_empty() => each(&mut |at| spans.get(at).is_empty()),
             TextTest::Is(text) => match u32::try_from(text.len()) {
                 Ok(length) => {
@@ -119,7 +118,7 @@ impl Texts {
     }
 }
 
-/// The first eight bytes of something, as a word; those behind its end do not count.
+/// The first eight bytes of a text as a word; bytes after its end are masked out.
 #[derive(Clone, Copy)]
 struct FirstBytes {
     length: usize,
@@ -128,7 +127,7 @@ struct FirstBytes {
 }
 
 impl FirstBytes {
-    /// Of at least one byte.
+    /// Needs at least one byte.
     fn of(bytes: &[u8]) -> Self {
         let mut first = [0; 8];
         let short = bytes.len().clamp(1, 8);
@@ -141,8 +140,8 @@ impl FirstBytes {
         (u64::from_le_bytes(*eight) ^ self.word) & self.seen == 0
     }
 
-    /// Whether they are somewhere in a text; `None` where that takes more than some steps, or
-    /// there are more of them.
+    /// Whether a text contains them; `None` if that would take too many steps, or the search text is
+    /// longer than eight bytes.
     fn is_in(self, spans: &Spans<'_>, at: usize) -> Option<bool> {
         let (start, length) = (spans.starts()[at] as usize, spans.lengths()[at] as usize);
         if self.length == 0 || self.length > 8 || length > 48 {
@@ -155,17 +154,17 @@ impl FirstBytes {
     }
 }
 
-/// Leaves those texts that begin with some bytes, at least one; all are as long at least.
+/// Keeps the texts that start with the given bytes, at least one; all texts are at least that long.
 fn narrow(spans: &Spans<'_>, bytes: &[u8], yes: &mut Words) {
     let (all, starts, lengths) = (spans.bytes(), spans.starts(), spans.lengths());
     let first = FirstBytes::of(bytes);
     let slow = |at: usize| spans.get(at).starts_with(bytes);
-    // Where the last eight bytes begin.
+    // Last position at which eight bytes can be read.
     let Some(latest) = all.len().checked_sub(8) else { return retain(yes, slow) };
     retain(yes, |at| {
         let (start, length) = (starts[at] as usize, lengths[at] as usize);
         match all.get(start..).and_then(|rest| rest.first_chunk::<8>()) {
-            // One answer of two, without a branch between them.
+            // One of two results, without a branch between them.
             Some(found) => first.are(found) & (length <= latest + 8 - start),
             None => slow(at),
         }
@@ -173,7 +172,7 @@ fn narrow(spans: &Spans<'_>, bytes: &[u8], yes: &mut Words) {
     if bytes.len() <= 8 {
         return;
     }
-    // Then the last eight of a text of sixteen at most.
+    // Then the last eight bytes of a search text of at most sixteen.
     match bytes.last_chunk::<8>().filter(|_| bytes.len() <= 16) {
         Some(last) => retain(yes, |at| {
             let from = starts[at] as usize + bytes.len() - 8;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests of values, sixty-four of them to a word of answers.
+//! Tests of values, sixty-four results to a word.
 //!
-//! The loops are plain ones that the compiler makes vectors of. Every x86-64 processor has
-//! vectors of two integers but no comparison of them; those of the last ten years have vectors
-//! of four, and one. So each loop is compiled twice, and which one runs is found out when it is
-//! called.
+//! The loops are plain ones that the compiler vectorises. Every x86-64 CPU has vectors of two integers
+//! but no comparison of them; those of the last ten years have vectors of four integers, with one. So
+//! each loop is compiled twice, and selected at run time.
 
-/// Events of a block; their values stay in the cache nearest to the processor.
+/// Events in a block; their values stay in the L1 cache.
 pub(super) const BLOCK: usize = 1024;
 
 /// A bit for each event of a block: bit `n % 64` of word `n / 64`.
@@ -15,7 +14,7 @@ pub(super) type Words = [u64; BLOCK / 64];
 /// No event.
 pub(super) const NONE: Words = [0; BLOCK / 64];
 
-/// The first so many events.
+/// The first `len` events.
 pub(super) fn first(len: usize) -> Words {
     std::array::from_fn(|word| match len.saturating_sub(64 * word) {
         left @ 0..64 => (1 << left) - 1,
@@ -23,12 +22,12 @@ pub(super) fn first(len: usize) -> Words {
     })
 }
 
-/// Whether there is no event.
+/// Whether no event is set.
 pub(super) fn is_none(words: &Words) -> bool {
     words.iter().fold(0, |all, word| all | word) == 0
 }
 
-/// The events, in order.
+/// Set events, in order.
 pub(super) fn each(words: &Words) -> impl Iterator<Item = usize> {
     (0..).step_by(64).zip(words).flat_map(|(base, &word)| {
         let mut left = word;
@@ -40,8 +39,8 @@ pub(super) fn each(words: &Words) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Leaves those events for which something holds. What comes of it does not decide where the
-/// processor goes on: it could not guess that.
+/// Keeps the events for which `holds` returns true. Its result is not branched on, as that would be
+/// mispredicted.
 #[inline(always)]
 pub(super) fn retain(words: &mut Words, mut holds: impl FnMut(usize) -> bool) {
     for (base, word) in (0..).step_by(64).zip(words) {
@@ -55,10 +54,9 @@ pub(super) fn retain(words: &mut Words, mut holds: impl FnMut(usize) -> bool) {
     }
 }
 
-/// Replaces `yes` by those events of `care` for whose values something holds.
+/// Replaces `yes` by those events of `care` whose values satisfy `holds`.
 ///
-/// Cost: about one instruction a value for a comparison, none for words without an event that
-/// matters.
+/// Cost: about one instruction per value for a comparison, none for words without a relevant event.
 #[inline(always)]
 pub(super) fn test<T: Copy>(
     values: &[T],
@@ -68,7 +66,7 @@ pub(super) fn test<T: Copy>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions: it was asked.
+        // SAFETY: the CPU has the instructions, as checked above.
         return unsafe { test_wide(values, care, yes, holds) };
     }
     test_any(values, care, yes, holds);
@@ -94,7 +92,7 @@ fn test_any<T: Copy>(values: &[T], care: &Words, yes: &mut Words, holds: impl Fn
     }
 }
 
-/// The same with the values of two slices that are as long.
+/// Like `test`, with the values of two slices of equal length.
 #[inline(always)]
 pub(super) fn test_pairs<T: Copy, U: Copy>(
     (left, right): (&[T], &[U]),
@@ -104,7 +102,7 @@ pub(super) fn test_pairs<T: Copy, U: Copy>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions: it was asked.
+        // SAFETY: the CPU has the instructions, as checked above.
         return unsafe { test_pairs_wide((left, right), care, yes, holds) };
     }
     test_pairs_any((left, right), care, yes, holds);
@@ -140,12 +138,12 @@ fn test_pairs_any<T: Copy, U: Copy>(
     }
 }
 
-/// Replaces each value by what is made of it.
+/// Replaces each value by the result of a function.
 #[inline(always)]
 pub(super) fn change(values: &mut [f64], of: impl Fn(f64) -> f64) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions: it was asked.
+        // SAFETY: the CPU has the instructions, as checked above.
         return unsafe { change_wide(values, of) };
     }
     change_any(values, of);
@@ -162,12 +160,12 @@ fn change_any(values: &mut [f64], of: impl Fn(f64) -> f64) {
     values.iter_mut().for_each(|value| *value = of(*value));
 }
 
-/// Replaces each value by what is made of it and another one.
+/// Replaces each value by the result of a function of it and another value.
 #[inline(always)]
 pub(super) fn change_both(values: &mut [f64], others: &[f64], of: impl Fn(f64, f64) -> f64) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions: it was asked.
+        // SAFETY: the CPU has the instructions, as checked above.
         return unsafe { change_both_wide(values, others, of) };
     }
     change_both_any(values, others, of);
@@ -184,12 +182,12 @@ fn change_both_any(values: &mut [f64], others: &[f64], of: impl Fn(f64, f64) -> 
     values.iter_mut().zip(others).for_each(|(value, other)| *value = of(*value, *other));
 }
 
-/// Writes what is made of each value.
+/// Writes the result of a function of each value.
 #[inline(always)]
 pub(super) fn copy<T: Copy>(values: &[T], to: &mut [f64], of: impl Fn(T) -> f64) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions: it was asked.
+        // SAFETY: the CPU has the instructions, as checked above.
         return unsafe { copy_wide(values, to, of) };
     }
     copy_any(values, to, of);
@@ -206,7 +204,7 @@ fn copy_any<T: Copy>(values: &[T], to: &mut [f64], of: impl Fn(T) -> f64) {
     to.iter_mut().zip(values).for_each(|(to, value)| *to = of(*value));
 }
 
-/// Bit by bit, so that vectors of answers are combined with vectors of bits.
+/// Bit by bit, so that vectors of results are combined with vectors of bits.
 const BITS: [u64; 64] = {
     let (mut bits, mut at) = ([0; 64], 0);
     while at < 64 {
@@ -225,7 +223,7 @@ fn word(holds: impl Fn(usize) -> bool) -> u64 {
     word
 }
 
-/// Of less than 64 values.
+/// For less than 64 values.
 #[inline(always)]
 fn short(answers: impl Iterator<Item = bool>) -> u64 {
     answers.enumerate().fold(0, |word, (at, holds)| word | u64::from(holds) << at)

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Clocks that tell different times and run differently fast.
+/// Clocks with different offsets and rates.
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     offset_ns: i64,
@@ -12,19 +12,19 @@ struct Clocks {
 }
 
 impl Clocks {
-    /// Our time, rounded down, of theirs.
+    /// Our time at a reading of theirs, rounded down.
     fn ours(self, theirs: i64) -> i64 {
         let drift = i128::from(theirs) * i128::from(self.drift_ppb);
         theirs + self.offset_ns + drift.div_euclid(1_000_000_000) as i64
     }
 }
 
-/// What messages there and back tell that left at some of their times and took so long.
+/// Observations from messages in both directions, with their times and latencies.
 fn observed(clocks: Clocks, messages: &[(i64, u32, bool)]) -> Observed {
     let mut observed = Observed::default();
     for &(theirs, delay, there) in messages {
         match there {
-            // The time that was rounded down is up to 1 later.
+            // The time was rounded down and may be up to 1 later.
             true => observed.not_after(theirs, clocks.ours(theirs + i64::from(delay)) + 1),
             false => observed.not_before(theirs + i64::from(delay), clocks.ours(theirs)),
         }
@@ -62,7 +62,7 @@ proptest! {
         }
     }
 
-    // The slopes that the chains give are those of all pairs of points.
+    // The slopes from the chains equal those from all pairs of points.
     #[test]
     fn chains_say_what_all_points_say(
         points in prop::collection::vec((0i64..40, -60i64..60, any::<bool>()), 2..12),
@@ -75,7 +75,7 @@ proptest! {
             if above { observed.not_after(theirs, ours) } else { observed.not_before(theirs, ours) }
         }
         let allowed = |slope: i64| {
-            // In parts per million, times are in milliseconds: heights in nanoseconds.
+            // In parts per million with times in milliseconds: heights in nanoseconds.
             let height = |at: i64, ahead: i64, by: i64| ahead * 1_000 + by - slope * at;
             let of = |above: bool, by: i64| {
                 points.iter().filter(move |p| p.2 == above).map(move |p| height(p.0, p.1, by))
@@ -86,7 +86,7 @@ proptest! {
         match observed.lines(0) {
             Ok(lines) => {
                 let (slow, fast) = lines.pace_ppb();
-                // Slopes of whole parts per million are some of them.
+                // Slopes of whole parts per million are a subset.
                 prop_assert!(fits.iter().all(|s| slow <= s * 1000 && s * 1000 <= fast));
                 prop_assert!(fits.first().is_none_or(|s| slow > (s - 1) * 1000 || *s == -1000));
                 prop_assert!(fits.last().is_none_or(|s| fast < (s + 1) * 1000 || *s == 1000));
@@ -100,12 +100,12 @@ proptest! {
 #[test]
 fn one_exchange_tells_the_offset_to_within_half_of_its_way() {
     let mut observed = Observed::default();
-    // Ours 1000 asked, theirs 5100 answered at once, ours 1200 here.
+    // Sent at 1000 (ours), answered at once at 5100 (theirs), received at 1200 (ours).
     observed.not_before(5_100, 1_000);
     observed.not_after(5_100, 1_200);
     let lines = observed.lines(0).expect("both ways");
     assert_eq!(lines.at(5_100), (1_000, 1_200));
-    // A second later a thousandth of it is possible each way.
+    // A second later, a thousandth of it is possible either way.
     assert_eq!(lines.at(1_000_005_100), (999_001_000, 1_001_001_200));
 }
 
@@ -119,7 +119,7 @@ fn what_cannot_be_is_a_contradiction_and_slack_explains_it() {
     assert_eq!(observed.lines(0).err(), Some(Unknown::Contradiction));
     assert_eq!(observed.lines(29).err(), Some(Unknown::Contradiction));
     assert_eq!(observed.lines(30).expect("they meet").at(0), (70, 70));
-    // Two clocks do not run apart by a half.
+    // Two clocks do not drift apart by a half.
     let mut observed = Observed::default();
     for (theirs, ours) in [(0, 0), (1_000_000, 1_500_000)] {
         observed.not_before(theirs, ours - 10);

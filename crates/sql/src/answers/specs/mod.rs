@@ -1,57 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which tables are made of the answers of `lat stats`, `lat path` and `lat diff`.
+//! Tables made of the results of `lat stats`, `lat path` and `lat diff`.
 //!
-//! Columns are named as the members of the JSON of the commands, so that both are read alike.
+//! Columns have the names of the JSON members of the commands, so that both read alike.
 
 mod path_and_diff;
 mod stats;
 
-/// Which command answers.
+/// Command that provides the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// `lat stats`, of each recording.
+    /// `lat stats`, for each recording.
     Stats,
-    /// `lat path`, of each recording.
+    /// `lat path`, for each recording.
     Path,
-    /// `lat diff`, of two recordings.
+    /// `lat diff`, for two recordings.
     Diff,
 }
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole number.
+    /// An integer.
     Int,
-    /// A number.
+    /// A floating point number.
     Real,
     /// Text.
     Text,
-    /// Yes or no.
+    /// A boolean.
     Bool,
-    /// Whatever it is, as JSON.
+    /// Any value, as JSON.
     Json,
 }
 
-/// Where the value of a column is, from the row's own object outwards.
+/// Source of the value of a column, from the row's own object outwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// In the row.
+    /// Member of the row.
     Row(&'static str),
-    /// In the object that the row is part of.
+    /// Member of the object that contains the row.
     Outer(&'static str),
-    /// The row itself, where it is no object.
+    /// The row itself, if it is not an object.
     Itself,
-    /// Place of the row in its list, from 1.
+    /// Index of the row in its list, from 1.
     Number,
-    /// Place of the object that the row is part of, from 1.
+    /// Index of the object that contains the row, from 1.
     OuterNumber,
-    /// A time that many widths behind a time, both of the outer object: `begin`, `width`.
+    /// Start of a bucket: a time plus the row's index times a width, both from the outer object: `begin`,
+    /// `width`.
     Bucket(&'static str, &'static str),
-    /// The least trust that any number of the row deserves.
+    /// The lowest quality of any number in the row.
     Quality,
-    /// The trust that one member of the outer object deserves.
+    /// The quality of one member of the outer object.
     OuterQuality(&'static str),
-    /// Whether the row is of the first of several lists.
+    /// Whether the row is in the first of several lists.
     IsFirst,
 }
 
@@ -62,30 +63,30 @@ pub struct Column {
     pub name: &'static str,
     /// Its type.
     pub kind: Kind,
-    /// Where it comes from.
+    /// Its source.
     pub at: At,
 }
 
-/// A function that gives a table.
+/// A function that returns a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
     /// Its name.
     pub name: &'static str,
-    /// Its arguments, as help shows them.
+    /// Its arguments, as shown in help.
     pub arguments: &'static str,
-    /// What its rows are.
+    /// Description of its rows.
     pub gives: &'static str,
-    /// Who answers.
+    /// The command.
     pub command: Command,
-    /// Lists of rows: pointers (RFC 6901) of at most two levels.
+    /// Lists of rows: JSON pointers (RFC 6901) of at most two levels.
     pub rows: &'static [&'static [&'static str]],
-    /// Its columns in groups that several have, behind `recording` where the command is asked
-    /// of each.
+    /// Its columns in groups shared by several specs, after `recording` if the command runs for each
+    /// recording.
     pub columns: &'static [&'static [Column]],
 }
 
 impl Spec {
-    /// All columns but `recording`.
+    /// All columns except `recording`.
     pub fn columns(&self) -> impl Iterator<Item = &'static Column> + use<> {
         self.columns.iter().copied().flatten()
     }
@@ -126,7 +127,7 @@ pub(super) const fn outer_quality(member: &'static str) -> Column {
 pub(super) const WINDOW: &str = "[from [, until]]";
 pub(super) const SPAN: &str = "'span' [, count]";
 
-/// All of them, in the order in which help shows them.
+/// All specs, in the order of help.
 pub fn specs() -> impl Iterator<Item = &'static Spec> {
     stats::SPECS.iter().chain(path_and_diff::SPECS)
 }

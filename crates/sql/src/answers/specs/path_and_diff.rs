@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables of what `lat path` and `lat diff` say.
+//! Tables of the results of `lat path` and `lat diff`.
 
 use super::{At, Column, Command, Kind, SPAN, Spec, int, outer_int, outer_text, real, text};
 
-/// All of them.
+/// All specs of these commands.
 pub const SPECS: &[Spec] = &[
     Spec {
         name: "path_shares",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables of what `lat stats` says.
+//! Tables of the results of `lat stats`.
 
 use super::{
     At, Column, Command, Kind, NOT_EXACT, QUALITY, Spec, WINDOW, int, outer_int, outer_quality,
     outer_text, real, text, yes,
 };
 
-/// How durations are spread.
+/// Columns of a distribution of durations.
 const DISTRIBUTION: &[Column] = &[
     int("min_ns", "/min_ns"),
     real("mean_ns", "/mean_ns"),
@@ -18,7 +18,7 @@ const DISTRIBUTION: &[Column] = &[
     int("max_ns", "/max_ns"),
 ];
 
-/// How often something happens.
+/// Columns of an event rate.
 const RHYTHM: &[Column] = &[
     int("count", "/count"),
     real("rate_per_s", "/rate_per_s"),
@@ -29,10 +29,10 @@ const RHYTHM: &[Column] = &[
     int("shortest_silence_told_ns", "/shortest_silence_told_ns"),
 ];
 
-/// How far the numbers of a row can be trusted.
+/// Columns of the quality of a row.
 const TRUST: &[Column] = &[QUALITY, NOT_EXACT];
 
-/// In the order of its page.
+/// In the order of the command's output.
 pub const SPECS: &[Spec] = &[
     Spec {
         name: "stats_spans",

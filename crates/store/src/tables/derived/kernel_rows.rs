@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of what the kernel did for threads and with devices.
+//! Rows of kernel activity for threads and devices.
 //!
-//! A pass over the events in the order of time, of traces that have any.
+//! A pass over the events in time order, for traces that have any.
 
 use std::ops::ControlFlow;
 
@@ -21,7 +21,7 @@ use super::super::small::{Cell, Rows, Small};
 use super::rows::fixed;
 use crate::facts::{At, Doubts, Facts};
 
-/// What a table is made of; `None`: of something else.
+/// Topics of a table; `None` for tables of other contents.
 pub fn topics(small: Small) -> Option<Topics> {
     match small {
         Small::Calls => Some(Topics { calls: true, ..Topics::default() }),
@@ -73,7 +73,7 @@ pub fn rows(
     for activity in &activities {
         row(opened, &kernel, activity, rows)?;
     }
-    // The next recording numbers its names anew.
+    // The next recording has its own numbering of names.
     rows.flush()
 }
 
@@ -108,12 +108,12 @@ fn who(opened: &Opened, writer: Option<Writer>) -> [Cell<'_>; 3] {
     [Some(pid).into(), Some(tid).into(), Cell::Word(tid.into(), name)]
 }
 
-/// Of what is said of the thread of an event.
+/// Quality of values that depend on the thread of an event.
 fn of_thread(writer: Option<Writer>) -> Quality {
     if writer.is_some() { Quality::Exact } else { Quality::Unknown }
 }
 
-/// Of a time between two events, if both are there.
+/// Quality of a duration between two events, if both exist.
 fn quality(gaps: &Gaps, begin: Option<Nanos>, end: Option<Nanos>) -> Quality {
     match (begin, end) {
         (Some(begin), Some(end)) if !gaps.touch(begin.min(end), end) => Quality::Exact,
@@ -247,7 +247,7 @@ fn idle_row(opened: &Opened, stay: &IdleStay, rows: &mut Rows<'_>) -> ControlFlo
 }
 
 fn allocation_row(opened: &Opened, of: &Allocation, rows: &mut Rows<'_>) -> ControlFlow<()> {
-    // That this address was freed and allocated anew since can be missing.
+    // Events that freed this address and allocated it again may be missing.
     let is_whole = !opened.gaps().touch(Nanos(i64::MIN), of.time);
     let of_freed = match (of.is_free, of.owner) {
         (false, _) => Quality::Exact,

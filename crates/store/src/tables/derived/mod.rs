@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans, messages, states and counters: facts of events in the order of time.
+//! Spans, messages, states and counters: derived from facts in time order.
 //!
 //! ```text
-//! pieces of streams ─ any core ─► facts in order ─ one core ─► rows ─ another ─► whoever asked
+//! pieces of streams ─ any core ─► facts in order ─ one core ─► rows ─ another ─► consumer
 //! ```
 //!
-//! A row is shown as soon as it is known, so memory is that of some pieces of each stream, of
-//! what is open at once (spans begun, messages on their way, machines) and of a few batches.
+//! A row is delivered as soon as it is known, so memory is that of some pieces of each stream, of open
+//! items (spans, messages in flight, machines) and of a few batches.
 
 mod kernel_rows;
 mod network;
@@ -31,11 +31,11 @@ use lateralis_semantics::{DerivedSink, Deriver, Deriving};
 use rows::DerivedRows;
 use thread_rows::ThreadRows;
 
-/// Batches that wait for whoever takes them.
+/// Batches that wait for the consumer.
 const BATCHES: usize = 2;
 
-/// Makes batches on a thread of their own and shows them on this one, which may be busy with
-/// writing them. Nothing is made beyond a few batches that nobody takes.
+/// Makes batches on a thread of their own and delivers them on this one, which may be busy writing them.
+/// At most a few batches are made ahead.
 pub fn beside(
     see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
     make: impl FnOnce(&mut dyn FnMut(RecordBatch) -> ControlFlow<()>) -> Result<Vec<Damage>, StoreError>
@@ -61,8 +61,8 @@ pub fn beside(
 
 /// Adds the rows of one recording.
 ///
-/// Cost: a pass over all events in the order of time, of traces in which any event says
-/// anything of what is asked; else one over their headers.
+/// Cost: a pass over all events in time order, for traces with events that matter to the table; otherwise
+/// one over their headers.
 pub fn rows(
     small: Small,
     opened: &Opened,
@@ -72,7 +72,7 @@ pub fn rows(
     rows_by(true, small, opened, opened.annotated(), rows, damage)
 }
 
-/// `by_columns`: where the trace has them; else event by event.
+/// `by_columns`: by columns if the trace has them; otherwise event by event.
 fn rows_by(
     by_columns: bool,
     small: Small,
@@ -113,11 +113,11 @@ fn rows_by(
         derive(by_columns, small, opened, (trace, facts, deriver), &mut derived, damage);
         derived.flow?;
     }
-    // The next recording numbers its kinds anew.
+    // The next recording has its own numbering of kinds.
     rows.flush()
 }
 
-/// Shows all that is derived from the events.
+/// Delivers everything derived from the events.
 fn derive<S: DerivedSink<Event = ()>>(
     by_columns: bool,
     small: Small,
@@ -166,7 +166,7 @@ fn derive<S: DerivedSink<Event = ()>>(
     }
 }
 
-/// When the last event of a batch happened.
+/// Time of the last event of a batch.
 fn latest(batch: &dyn ColumnBatch) -> Option<Nanos> {
     let classes = (0..batch.class_count()).map(|index| batch.class(index));
     let of_columns = classes.filter_map(|class| class.times.iter().copied().max()).max();

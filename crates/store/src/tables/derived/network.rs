@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of networks, with the threads and spans that sent and read them.
+//! Network packets, with the threads and spans that sent and read them.
 //!
-//! A pass over the events in the order of time: spans of each thread are opened and closed, the
-//! kernel's events about buffers are joined with captured packets ([`lateralis_analysis::Network`]).
+//! A pass over the events in time order: spans of each thread are opened and closed, and kernel events
+//! about buffers are joined with captured packets ([`lateralis_analysis::Network`]).
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,24 +16,23 @@ use super::super::opened::Opened;
 use super::super::small::{Cell, Rows};
 use crate::facts::{About, At, Fact, Facts, Kinds, field_text};
 
-/// Header of Ethernet, which lengths of packets that come are told without.
+/// Ethernet header, which the length of received packets does not include.
 const ETHERNET_HEADER_BYTES: u32 = 14;
 /// `LINKTYPE_ETHERNET` of pcap.
 const ETHERNET: u64 = 1;
-/// Interfaces that are told apart, spans of a thread and threads with spans: more is a trace that
-/// nobody meant.
+/// Largest number of interfaces, spans of a thread and threads with spans: no program intends more.
 const INTERFACES_MAX: usize = 1 << 16;
 const DEPTH_MAX: usize = 256;
 const THREADS_MAX: usize = 1 << 20;
 
-/// What an event says of a packet.
+/// Meaning of an event for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Nothing,
     Packet,
     Queued,
     Started,
-    /// It came and waits; it is told again when it is handled.
+    /// It was received and waits; it is reported again when it is processed.
     Came,
     Arrived,
     Read,
@@ -43,7 +42,7 @@ enum Says {
 
 impl Says {
     fn of(class: &str) -> Self {
-        // `net:netif_rx` of tracefs and perf, `net_if_rx` of LTTng, which has other fields.
+        // `net:netif_rx` of tracefs and perf, `net_if_rx` of LTTng, which has different fields.
         match class.rsplit(':').next().unwrap_or(class) {
             "packet" if class == "packets:packet" => Self::Packet,
             "net_dev_queue" => Self::Queued,
@@ -58,10 +57,10 @@ impl Says {
     }
 }
 
-/// Who, and inside of which spans, the outermost first.
+/// A thread with the spans that it is inside of, outermost first.
 type Who = Rc<(Writer, String)>;
 
-/// What is shown of a packet.
+/// Columns of a packet.
 struct Shown {
     stream: StreamIndex,
     interface: u32,
@@ -95,7 +94,7 @@ pub fn rows(
         interfaces: Vec::new(),
         numbers: HashMap::default(),
         interrupted: Vec::new(),
-        // Without them whoever is interrupted would be taken for who sends.
+        // Without them, an interrupted thread would be mistaken for the sender.
         knows_interrupts: has(Says::Interrupts) && has(Says::Returns),
     };
     let mut events = opened.recording.source.events();
@@ -124,7 +123,7 @@ struct Pass {
     spans: HashMap<u32, Vec<(u32, Option<u64>)>, RandomState>,
     interfaces: Vec<String>,
     numbers: HashMap<String, u32, RandomState>,
-    /// By processor: whether it handles a soft interrupt.
+    /// By CPU: whether it handles a soft interrupt.
     interrupted: Vec<bool>,
     knows_interrupts: bool,
 }
@@ -155,7 +154,7 @@ impl Pass {
         }
     }
 
-    /// The thread of an event, where it is the thread that acts, and what it is doing.
+    /// The thread of an event and its current spans, if the thread itself acts.
     fn who(&self, at: &At, kinds: &Kinds) -> Option<Touch<Who>> {
         let writer = at.writer.filter(|writer| writer.tid != 0)?;
         let is_interrupted = at.cpu.and_then(|cpu| self.interrupted.get(cpu as usize));
@@ -253,7 +252,7 @@ impl Pass {
     }
 }
 
-/// Closes the youngest of its kind and key, if it is there.
+/// Closes the youngest span of its kind and key, if there is one.
 fn close(open: &mut Vec<(u32, Option<u64>)>, span: (u32, Option<u64>)) -> bool {
     let place = open.iter().rposition(|one| *one == span);
     place.map(|place| open.remove(place)).is_some()

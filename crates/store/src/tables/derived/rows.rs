@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of what is derived from facts.
+//! Rows of derived items.
 
 use std::ops::ControlFlow;
 
@@ -12,21 +12,21 @@ use super::super::opened::Opened;
 use super::super::small::{Cell, Rows, Small};
 use crate::facts::{At, Fact, Facts, Kinds, Owner};
 
-/// Where the rows go.
+/// Writer of rows for derived items.
 pub struct DerivedRows<'a, 'r> {
     small: Small,
     opened: &'a Opened,
     rows: &'a mut Rows<'r>,
-    /// Whether anybody wants to know keys: a text each.
+    /// Whether keys are needed: a text each.
     has_keys: bool,
-    /// The same of names, for which events may have to be read.
+    /// Whether names are needed, for which events may have to be read.
     has_names: bool,
-    /// Whether more rows are wanted.
+    /// Whether more rows are needed.
     pub flow: ControlFlow<()>,
 }
 
 impl<'a, 'r> DerivedRows<'a, 'r> {
-    /// Of a recording.
+    /// For a recording.
     pub fn new(small: Small, opened: &'a Opened, rows: &'a mut Rows<'r>) -> Self {
         Self {
             small,
@@ -38,7 +38,7 @@ impl<'a, 'r> DerivedRows<'a, 'r> {
         }
     }
 
-    /// Who derives them.
+    /// The deriver for these rows.
     pub fn deriver(opened: &Opened, facts: &Facts) -> Deriver<()> {
         let known = Known {
             gaps: opened.gaps().clone(),
@@ -55,7 +55,7 @@ impl<'a, 'r> DerivedRows<'a, 'r> {
         }
     }
 
-    /// What tables call the recording of a stream.
+    /// Name in tables of the recording of a stream.
     fn recording(&self, stream: StreamIndex) -> Cell<'a> {
         let label = self.opened.label_of(stream);
         Cell::Word(label.as_ptr() as u64, Some(label))
@@ -72,7 +72,7 @@ impl<'a, 'r> DerivedRows<'a, 'r> {
             cpu,
             pid,
             tid,
-            // The event tells it itself, whatever is missing beside it.
+            // Taken from the event itself, whatever else is missing.
             fixed(Quality::Exact.name()),
         ]);
     }
@@ -97,7 +97,7 @@ impl DerivedSink for DerivedRows<'_, '_> {
         let named = writer.filter(|_| self.has_names).map(|writer| (writer, self.opened.owners()));
         let process = named.and_then(|(writer, owners)| owners.process(writer.pid));
         let thread = named.and_then(|(writer, owners)| owners.thread(writer.tid));
-        // An end that has no beginning stands where it ends.
+        // An end without its begin is placed at its end.
         let time = one.edge.time;
         let is_half = span.status == SpanStatus::Unfinished || span.duration_ns().is_none();
         let clock_error = span.clock_error_ns.filter(|_| !is_half);
@@ -209,7 +209,7 @@ impl DerivedSink for DerivedRows<'_, '_> {
     }
 }
 
-/// A word of the program: it has its place as number.
+/// A constant word, with its address as number.
 pub(super) fn fixed(word: &'static str) -> Cell<'static> {
     Cell::Word(word.as_ptr() as u64, Some(word))
 }

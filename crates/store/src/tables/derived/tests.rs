@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of facts by columns are those of a walk over the events: the same, in the same order.
+//! Rows of facts by columns equal those of a walk over the events, in the same order.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const TABLES: [(Small, &str); 4] = [
     (Small::Counters, "counters"),
 ];
 
-/// All rows, the damage, and whether that was all of them.
+/// All rows, the damage, and whether these were all rows.
 fn read(
     by_columns: bool,
     (small, name): (Small, &str),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rows of what threads did: running, waiting for a processor, sleeping; and where that is contradictory.
+//! Rows of thread states: running, waiting for a CPU, sleeping; and of contradictions.
 
 use std::ops::ControlFlow;
 
@@ -11,22 +11,22 @@ use super::super::small::{Cell, Rows, Small};
 use super::rows::fixed;
 use crate::facts::{Facts, Kinds, Waker};
 
-/// Where the rows go.
+/// Writer of rows for threads.
 pub struct ThreadRows<'a, 'r> {
     small: Small,
     opened: &'a Opened,
     rows: &'a mut Rows<'r>,
-    /// Whether more rows are wanted.
+    /// Whether more rows are needed.
     pub flow: ControlFlow<()>,
 }
 
 impl<'a, 'r> ThreadRows<'a, 'r> {
-    /// Of a recording.
+    /// For a recording.
     pub fn new(small: Small, opened: &'a Opened, rows: &'a mut Rows<'r>) -> Self {
         Self { small, opened, rows, flow: ControlFlow::Continue(()) }
     }
 
-    /// Who derives them.
+    /// The deriver for these rows.
     pub fn deriver(opened: &Opened, facts: &Facts) -> Deriver<()> {
         let alone = facts.alone_streams(&opened.recording.streams);
         let gaps = opened.gaps().clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Batches whose events have columns, added class by class.
+//! Adds batches whose events have columns, class by class.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::tables::owners::Writers;
 use crate::tables::shape::Common;
 
 impl Scanner<'_> {
-    /// Whether the events of a batch can be added by whole columns, class after class.
+    /// Whether the events of a batch can be added by whole columns, class by class.
     pub(super) fn has_small_columns(&self, batch: &dyn ColumnBatch) -> bool {
         let is_told_cpu = self.stream_cpu(batch).is_none();
         let can = |index: usize| {
@@ -25,7 +25,7 @@ impl Scanner<'_> {
         !self.needs_json && (0..batch.class_count()).all(can)
     }
 
-    /// A batch in which all events have columns, class after class.
+    /// A batch in which all events have columns, class by class.
     pub(super) fn by_column(&mut self, batch: &dyn ColumnBatch) -> Result<Shown, TooLong> {
         let places = match batch.class_count() {
             2.. if self.needs_writer && !batch.writers().is_empty() => places_of(batch),
@@ -40,8 +40,8 @@ impl Scanner<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The events of one class of a batch; `places` are theirs in the order of the batch, if it
-    /// is not of this class alone.
+    /// Events of one class of a batch; `places` are their positions in the order of the batch, if that
+    /// has other classes as well.
     fn class(
         &mut self,
         batch: &dyn ColumnBatch,
@@ -81,7 +81,7 @@ impl Scanner<'_> {
         Ok(flow)
     }
 
-    /// Who wrote each event of a class of a batch.
+    /// Writers of the events of a class of a batch.
     fn find_writers(
         &mut self,
         batch: &dyn ColumnBatch,
@@ -142,7 +142,7 @@ impl Scanner<'_> {
                     piece.each(|event| builder.int(about(event).writer.map(|w| i64::from(w.tid))));
                 }
                 _ if !common.needs_writer() => {
-                    // Of all events of one class in one packet it is the same.
+                    // The same for all events of one class in one packet.
                     common_cell(builder, common, self.opened, reading, &about(first))?;
                     builder.repeat_last(piece.len() - 1)?;
                 }
@@ -181,8 +181,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Whether texts and lists of a class of a batch are few bytes, so that whole columns can be
-/// added.
+/// Whether texts and lists of a class of a batch are small, so that whole columns can be added.
 fn is_small(batch: &dyn ColumnBatch, index: usize, columns: usize) -> bool {
     let bytes = |column| match batch.column(index, column) {
         Column::Spans(spans) => spans.iter().map(|span| span.len() as u64).sum(),
@@ -192,7 +191,7 @@ fn is_small(batch: &dyn ColumnBatch, index: usize, columns: usize) -> bool {
     (0..columns).map(bytes).sum::<u64>() <= BATCH_BYTES as u64
 }
 
-/// Of each class of a batch the places of its events in the order of the stream.
+/// Positions of the events of each class of a batch in stream order.
 fn places_of(batch: &dyn ColumnBatch) -> Vec<Vec<u32>> {
     let classes: Vec<u32> =
         (0..batch.class_count()).map(|index| batch.class(index).class).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Batches of several classes, or of rows, added event by event.
+//! Adds batches of several classes, or of rows, event by event.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use crate::tables::owners::Writers;
 use crate::tables::shape::Common;
 
 impl Scanner<'_> {
-    /// A batch of several classes, or of rows: one event after the other.
+    /// A batch of several classes, or of rows: event by event.
     pub(super) fn by_event(&mut self, batch: &dyn ColumnBatch) -> Result<Shown, TooLong> {
         let mut next = vec![0; batch.class_count()];
         let mut rows = 0;
@@ -82,7 +82,7 @@ impl Scanner<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Whether an event may pass, before its fields are looked at.
+    /// Whether an event may be selected, before its fields are read.
     fn passes_early(&self, time: Nanos, cpu: Option<u32>) -> bool {
         match cpu {
             Some(_) => self.passes(time, cpu),
@@ -90,7 +90,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether fields of the events of a class must be looked at; `cpu` is that of its stream.
+    /// Whether fields of the events of a class must be read; `cpu` is that of its stream.
     fn looks_into(&self, reading: &Reading<'_>, cpu: Option<u32>) -> bool {
         let told = &reading.told;
         reading.shown.iter().any(|shown| !shown.is_empty())
@@ -180,7 +180,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Shows the leaves of an event, numbered as [`leaves`] does.
+/// Visits the leaves of an event, numbered as by [`leaves`].
 fn each_leaf<'a>(event: &Event<'a>, see: &mut dyn FnMut(usize, Field<'a>)) {
     fn below<'a>(fields: Fields<'a>, next: &mut usize, see: &mut dyn FnMut(usize, Field<'a>)) {
         for (member, field) in fields {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a row says besides its fields.
+//! Columns of a row besides its fields.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::tables::build::{Builder, TooLong};
 use crate::tables::opened::Opened;
 use crate::tables::shape::Common;
 
-/// Adds what a row says besides its fields.
+/// Adds a column of a row besides its fields.
 pub fn common_cell(
     builder: &mut Builder,
     common: Common,
@@ -53,7 +53,7 @@ pub fn common_cell(
     Ok(())
 }
 
-/// Adds the name of a process or thread: as it was told, else the event's own word for it.
+/// Adds the name of a process or thread: the known one, otherwise the one in the event.
 fn named<'o>(
     builder: &mut Builder,
     number: Option<u32>,
@@ -61,7 +61,7 @@ fn named<'o>(
     about: &About<'_>,
 ) -> Result<(), TooLong> {
     match (number, about.command) {
-        // The event's own word may differ each time.
+        // The name in the event may differ each time.
         (_, Some(command)) => match name() {
             Some(name) => builder.text(name),
             None => builder.text(command.as_text().as_deref()),

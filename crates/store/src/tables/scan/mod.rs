@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads tables of events: parts of a recording as columns of Arrow.
+//! Reads tables of events: parts of a recording as Arrow columns.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -27,28 +27,28 @@ mod told;
 pub(super) use cells::common_cell;
 pub(super) use told::Told;
 
-/// Bytes of a batch, about, above which it is shown before it has all its rows.
+/// Approximate size in bytes above which a batch is delivered before it has all its rows.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// What a projected column shows.
+/// Content of a projected column.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shows {
     Common(Common),
-    /// The column with this number behind the common ones.
+    /// The column with this number after the common ones.
     Field(usize),
 }
 
-/// A class that is read.
+/// A class that is being read.
 pub(super) struct Reading<'s> {
     leaves: Vec<Leaf<'s>>,
     pub(super) told: Told,
     name: &'s str,
     phase: Option<&'s str>,
-    /// Of each leaf the projected columns that show it.
+    /// Projected columns of each leaf.
     shown: Vec<Vec<usize>>,
-    /// Of the component that its stream stands for.
+    /// Name of the recording of its stream.
     label: Option<&'s str>,
-    /// Its number among those that are read.
+    /// Its number among the classes being read.
     pub(super) number: u64,
 }
 
@@ -65,9 +65,9 @@ pub struct Scanner<'s> {
     pub(super) left: usize,
     /// Whether events need only be counted.
     counts: bool,
-    /// Rows that are alike, put together, where that is asked for and can be.
+    /// Combined rows, if requested and possible.
     pub(super) alike: Option<Alike>,
-    /// How many events each row of the batch stands for, where that is asked for.
+    /// Number of events that each row of the batch represents, if requested.
     pub(super) weights: Option<Vec<i64>>,
     needs_writer: bool,
     needs_names: bool,
@@ -82,7 +82,7 @@ pub struct Scanner<'s> {
     table: &'s str,
 }
 
-/// Of a row what is no field.
+/// Properties of a row besides its fields.
 #[derive(Clone, Copy)]
 pub(super) struct About<'a> {
     pub(super) time: Nanos,
@@ -95,11 +95,11 @@ pub(super) struct About<'a> {
 
 pub(super) type Shown = ControlFlow<()>;
 
-/// Shows events, until it is told that these are enough.
+/// Feeds events, until the callback breaks.
 pub type Feed<'f> = dyn FnMut(&mut See<'_>) + 'f;
 
 impl<'s> Scanner<'s> {
-    /// Of the classes of a table; `schema` and `holds` are of all its columns.
+    /// For the classes of a table; `schema` and `holds` are for all its columns.
     pub fn new(
         table: &'s str,
         opened: &'s Opened,
@@ -185,7 +185,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Reads some parts. Gives the damage found on the way.
+    /// Reads some parts. Returns the damage found.
     pub fn run(mut self, parts: &[usize]) -> Result<Vec<lateralis_model::Damage>, StoreError> {
         if self.left == 0 {
             return Ok(Vec::new());
@@ -222,7 +222,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Reads events that are shown to it, each with the number of its packet.
+    /// Reads events from a feed, each with the number of its packet.
     pub fn run_events(mut self, feed: &mut Feed<'_>) -> Result<(), StoreError> {
         if self.left == 0 {
             return Ok(());
@@ -270,7 +270,7 @@ impl<'s> Scanner<'s> {
         self.ended(flow)
     }
 
-    /// Keeps why it must end.
+    /// Stores the reason for ending.
     fn ended(&mut self, flow: Result<Shown, TooLong>) -> Shown {
         flow.unwrap_or_else(|TooLong| {
             self.error = Some(StoreError::TooLong { table: self.table.to_owned() });
@@ -288,12 +288,12 @@ impl<'s> Scanner<'s> {
             && self.scan.cpus.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
     }
 
-    /// So many rows were added.
+    /// Rows were added.
     pub(super) fn grown(&mut self, rows: usize) -> Shown {
         self.rows += rows;
         self.left -= rows;
         if let Some(weights) = &mut self.weights {
-            // Those that came one by one stand for themselves.
+            // Rows added one by one represent one event each.
             weights.resize(self.rows, 1);
         }
         let bytes = || self.builders.iter().map(Builder::bytes).sum::<usize>();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which thread an event tells itself.
+//! Thread that an event itself contains.
 
 use lateralis_model::{Leaf, Scope, Slot, Writer};
 use lateralis_units::Nanos;
 
 use crate::tables::opened::Opened;
 
-/// Where a class tells the thread, the process, the processor and a name: leaves.
+/// Leaves of a class with the thread, the process, the CPU and a name.
 #[derive(Debug, Default)]
 pub struct Told {
     pub tid: Option<usize>,
@@ -23,7 +23,7 @@ const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
 const COMMAND_FIELDS: [&str; 4] = ["comm", "procname", "_procname", "thread_name"];
 
 impl Told {
-    /// By the name of the class and those of the fields of contexts.
+    /// By the name of the class and those of context fields.
     pub fn of(class: &str, leaves: &[Leaf<'_>]) -> Self {
         let at = |scope: Scope, names: &[&str]| {
             names.iter().find_map(|name| {
@@ -45,7 +45,7 @@ impl Told {
     }
 }
 
-/// A number that is a thread, or a process.
+/// A number that is a thread or process id.
 pub fn slot_number(slot: Slot) -> Option<u32> {
     match slot {
         Slot::Unsigned(value) => Some(value as u32),
@@ -54,8 +54,8 @@ pub fn slot_number(slot: Slot) -> Option<u32> {
     }
 }
 
-/// The thread of a stream or a packet, with its process as events have told of it: formats without
-/// processes give each thread its own number for one.
+/// The thread of a stream or a packet, with its process according to events: formats without processes
+/// use the thread id as process id.
 pub fn settled(opened: &Opened, writer: Writer) -> Writer {
     match writer.pid == writer.tid {
         true => Writer { pid: opened.owners().pid(writer.tid), ..writer },
@@ -63,7 +63,7 @@ pub fn settled(opened: &Opened, writer: Writer) -> Writer {
     }
 }
 
-/// The thread as contexts tell it, else the one that runs on the processor.
+/// The thread from the contexts, otherwise the one that runs on the CPU.
 pub fn told_writer(
     opened: &Opened,
     told: &Told,

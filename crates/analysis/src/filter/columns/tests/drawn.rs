@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random batches, with events of every kind of field that a column can have. Tests of
-//! other crates use this file as well.
+//! Random batches with events of every kind of field that a column can have. Tests of other crates use
+//! this file as well.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn label(name: &str, ranges: &[(i128, i128)]) -> Label {
     Label { name: name.into(), ranges }
 }
 
-/// Labels with gaps, several ranges, and one behind another.
+/// Labels with gaps, several ranges, and overlaps.
 fn labels() -> Vec<Label> {
     vec![
         label("IDLE", &[(0, 0), (9, 9)]),
@@ -27,7 +27,7 @@ fn labels() -> Vec<Label> {
     ]
 }
 
-/// A stream with one class of every kind of field, and one of a single field.
+/// A stream with one class that has every kind of field, and one with a single field.
 pub fn classes() -> StreamClass {
     let labelled = || IntegerClass { bits: 64, labels: labels(), ..Default::default() };
     let scalar = Scalar {
@@ -79,10 +79,10 @@ pub fn classes() -> StreamClass {
     }
 }
 
-/// Text by which spans of a packet are meant; some of it is no character.
+/// Packet bytes to which text spans refer; some are not valid UTF-8.
 const BYTES: &[u8] = b"hello worldhello\xff\xfe\xe2\x82\xac\xe2io:READ.redis\0zz";
 
-/// An event as it was drawn.
+/// A generated event.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub class: u32,
@@ -90,7 +90,7 @@ pub struct Row {
     slots: Vec<Slot>,
 }
 
-/// A batch of such events.
+/// A generated batch.
 #[derive(Debug)]
 pub struct Drawn {
     packet: Packet,
@@ -99,7 +99,7 @@ pub struct Drawn {
     order: Vec<u32>,
     writers: Vec<(u32, Writer)>,
     pub stream_class: StreamClass,
-    /// Of each class that has events: its index, times, and columns.
+    /// For each class with events: its index, times, and columns.
     parts: Vec<(u32, Vec<Nanos>, Vec<Values>)>,
 }
 
@@ -163,7 +163,7 @@ impl Drawn {
         }
     }
 
-    /// An event by itself.
+    /// A single event.
     pub fn event(&self, at: usize) -> Event<'_> {
         let row = &self.rows[at];
         let writers = self.writers.iter().take_while(|(from, _)| *from as usize <= at);
@@ -255,7 +255,7 @@ fn span() -> impl Strategy<Value = Slot> {
     let inside = (0..length, 0..20_u32).prop_map(|(start, len)| Slot::Span { len, start });
     let some = prop::sample::select(vec![(0, 5), (0, 11), (11, 5), (11, 7), (18, 4), (22, 7)]);
     let some = some.prop_map(|(start, len)| Slot::Span { len, start });
-    // Spans that the packet does not have: a fault of a decoder.
+    // Spans outside of the packet, as of a faulty decoder.
     let wrong =
         (any::<u64>(), any::<u32>()).prop_map(|(start, len)| Slot::Span { len, start: start >> 1 });
     prop_oneof![4 => some, 4 => inside, 1 => wrong]
@@ -304,7 +304,7 @@ fn row() -> impl Strategy<Value = Row> {
     )
 }
 
-/// A batch.
+/// Generates a batch.
 pub fn drawn() -> impl Strategy<Value = Drawn> {
     let writers = prop::collection::btree_map(0..40_u32, (6..9_u32, 1..4_u32), 0..4);
     let covers = any::<bool>();
