@@ -8,91 +8,14 @@
 use crate::error::CliError;
 use crate::reading;
 use lateralis_model::terminal::{self, Cleaner, Style};
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+pub use lateralis_reports::json::JSON_VERSION;
+use lateralis_reports::json::{Versioned, VersionedMembers};
+pub use lateralis_reports::page::Page;
+use serde::Serialize;
 use serde_json::Value;
 use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-
-/// Text for people, line by line.
-#[derive(Debug, Default)]
-pub struct Page {
-    text: String,
-}
-
-impl Page {
-    /// An empty page.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Whether nothing is on it.
-    pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
-    /// Adds to the line that is not ended yet.
-    pub fn part(&mut self, part: fmt::Arguments<'_>) {
-        // Neither this writer nor a text that is shown can fail.
-        let _ = fmt::Write::write_fmt(&mut Shown(&mut self.text), part);
-    }
-
-    /// Adds a line, or the rest of one.
-    pub fn line(&mut self, line: fmt::Arguments<'_>) {
-        self.part(line);
-        self.text.push('\n');
-    }
-
-    /// Adds a line for each that a text of ours has: a picture of an error, help.
-    pub fn lines(&mut self, text: &str) {
-        text.lines().for_each(|line| self.line(format_args!("{line}")));
-    }
-
-    /// Adds an empty line.
-    pub fn gap(&mut self) {
-        self.text.push('\n');
-    }
-
-    /// Adds another page below.
-    pub fn page(&mut self, other: &Page) {
-        self.text.push_str(&other.text);
-    }
-
-    /// What is on it, as it is printed.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Removes blanks at the end of the line that is not ended yet.
-    pub fn trim_line(&mut self) {
-        let begin = self.text.rfind('\n').map_or(0, |at| at + 1);
-        let end = self.text.trim_end_matches(' ').len().max(begin);
-        self.text.truncate(end);
-    }
-
-    /// A page with one line.
-    pub fn of_line(line: fmt::Arguments<'_>) -> Self {
-        let mut page = Self::new();
-        page.line(line);
-        page
-    }
-}
-
-impl From<Page> for String {
-    fn from(page: Page) -> Self {
-        page.text
-    }
-}
-
-/// Takes text, hostile characters as escapes.
-struct Shown<'a>(&'a mut String);
-
-impl fmt::Write for Shown<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        terminal::push(self.0, text);
-        Ok(())
-    }
-}
 
 /// A word in the colour of errors, if this is a terminal with colours.
 pub fn error_mark() -> &'static str {
@@ -141,7 +64,7 @@ fn begin_output() {
 /// Errors: [`CliError::Output`], also for a closed pipe, which the exit code
 /// then treats as success.
 pub fn print(page: &Page) -> Result<(), CliError> {
-    print_bytes(page.text.as_bytes())
+    print_bytes(page.as_str().as_bytes())
 }
 
 /// Shows a page in place of the last one: on a terminal as much of it as fits, else all, and an empty line.
@@ -153,9 +76,9 @@ pub fn replace_screen(page: &Page) -> Result<(), CliError> {
         .flatten()
         .map(|size| usize::from(size.ws_row).max(2) - 1);
     let Some(rows) = rows else {
-        return print_bytes(format!("{}\n", page.text).as_bytes());
+        return print_bytes(format!("{}\n", page.as_str()).as_bytes());
     };
-    let shown: String = page.text.split_inclusive('\n').take(rows).collect();
+    let shown: String = page.as_str().split_inclusive('\n').take(rows).collect();
     // Cursor to the first place, then each line to its end, then the rest: nothing flickers.
     let lines = shown.replace('\n', "\x1b[K\n");
     print_bytes(format!("\x1b[H{lines}\x1b[J").as_bytes())
@@ -194,7 +117,7 @@ pub fn pass_on_errors(bytes: &[u8]) -> io::Result<()> {
 /// Writes a page to standard error, if somebody reads it.
 pub fn tell(page: &Page) {
     reading::make_room();
-    let _ = io::stderr().lock().write_all(page.text.as_bytes());
+    let _ = io::stderr().lock().write_all(page.as_str().as_bytes());
 }
 
 /// Writes one line to standard error, if somebody reads it.
@@ -210,7 +133,7 @@ pub fn tell_error(error: &CliError) {
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell if standard error is closed as well.
     let _ = stderr.write_all(error_mark().as_bytes());
-    let _ = stderr.write_all(page.text.as_bytes());
+    let _ = stderr.write_all(page.as_str().as_bytes());
 }
 
 /// Replaces the last line of the terminal by this one, leaving the cursor at its start.
@@ -247,25 +170,6 @@ pub fn json() -> impl Write {
     Cleaner::new(stdout, Style::Json)
 }
 
-/// Version of all JSON documents of the commands, their key `version`: a new one where a key gets another
-/// meaning or goes away. New keys may come at any time.
-pub const JSON_VERSION: u32 = 1;
-
-/// A document with its version in front.
-struct Versioned<'a>(&'a Value);
-
-impl Serialize for Versioned<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Value::Object(entries) = self.0 else { return self.0.serialize(serializer) };
-        let mut map = serializer.serialize_map(Some(entries.len() + 1))?;
-        map.serialize_entry("version", &JSON_VERSION)?;
-        for (key, value) in entries {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 /// Writes a document of a command, pretty, with its version and a final line feed.
 pub fn print_json(document: &Value) -> Result<(), CliError> {
     print_versioned_json(&Versioned(document))
@@ -285,20 +189,6 @@ pub fn print_json_members_line<T: Serialize>(
     print_json_line(&VersionedMembers(members))
 }
 
-/// Members with their version in front.
-struct VersionedMembers<'a, T>(&'a std::collections::BTreeMap<String, T>);
-
-impl<T: Serialize> Serialize for VersionedMembers<'_, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len() + 1))?;
-        map.serialize_entry("version", &JSON_VERSION)?;
-        for (key, value) in self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 /// Writes a document that has its [`JSON_VERSION`] already. Its text is never in memory as a whole.
 pub fn print_versioned_json(document: &impl Serialize) -> Result<(), CliError> {
     let mut out = json();
@@ -315,21 +205,4 @@ pub fn print_json_line(value: &impl serde::Serialize) -> Result<(), CliError> {
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_page_ends_lines() {
-        let mut page = Page::new();
-        let name = "a\nforged \x1b[31m\u{202e}";
-        line!(page, "  {name:<3}  {}", 7);
-        page.part(format_args!("x  "));
-        page.trim_line();
-        line!(page);
-        page.gap();
-        assert_eq!(page.as_str(), "  a\\nforged \\x1b[31m\\u{202e}  7\nx\n\n");
-    }
 }

@@ -3,7 +3,6 @@
 
 pub mod clean;
 pub mod completions;
-mod contradictions;
 pub mod control;
 pub mod convert;
 pub mod demo;

@@ -7,7 +7,7 @@ use lateralis_traces::{Relation, Tie};
 use lateralis_units::Nanos;
 
 use super::facts::Facts;
-use crate::commands::contradictions;
+use crate::contradictions;
 use crate::date;
 use crate::output::Page;
 use crate::table::{Align, Table};
