@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Colours of text for people: what a part of a page means, and whether a stream shows it.
 //!
-//! A [`Page`](crate::output::Page) records meanings beside its text. Codes are added after the text has
+//! A [`Page`](lateralis_reports::page::Page) records meanings beside its text. Codes are added after the text has
 //! passed the filter for terminals, and only where [`is_shown_on`] says so: what a pipe or a file gets does
 //! not depend on them.
 
-use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+pub use lateralis_reports::page::Role;
 use std::env;
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -21,41 +21,6 @@ pub enum When {
     Always,
     /// Nowhere
     Never,
-}
-
-/// Meaning of a part of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Title of a section, name of a column.
-    Heading,
-    /// A limit is exceeded, events are lost, bytes are damaged.
-    Problem,
-    /// A number that is a lower bound or unknown.
-    Uncertain,
-}
-
-impl Role {
-    fn style(self) -> Style {
-        match self {
-            Role::Heading => Style::new().bold(),
-            Role::Problem => AnsiColor::Red.on_default().bold(),
-            Role::Uncertain => AnsiColor::Yellow.on_default(),
-        }
-    }
-
-    /// Adds a text with its codes.
-    pub fn paint(self, text: &str, painted: &mut String) {
-        let style = self.style();
-        painted.push_str(&style.render().to_string());
-        painted.push_str(text);
-        painted.push_str(&style.render_reset().to_string());
-    }
-
-    /// Role of a number, by its mark: `≥ 5`, `5 ?`, `?`.
-    pub fn of_number(text: &str) -> Option<Role> {
-        let is_uncertain = text.starts_with("≥ ") || text.ends_with(" ?") || text == "?";
-        is_uncertain.then_some(Role::Uncertain)
-    }
 }
 
 static CHOSEN: OnceLock<When> = OnceLock::new();
@@ -127,16 +92,6 @@ mod tests {
                 found.map(|(_, value)| OsString::from(value))
             };
             assert_eq!(decide(when, is_terminal, variable), expected, "{when:?} {variables:?}");
-        }
-    }
-
-    #[test]
-    fn numbers_show_their_quality() {
-        for text in ["≥ 5", "1.2 ms ?", "?"] {
-            assert_eq!(Role::of_number(text), Some(Role::Uncertain), "{text}");
-        }
-        for text in ["5", "", "5?", "≥5"] {
-            assert_eq!(Role::of_number(text), None, "{text}");
         }
     }
 }

@@ -54,24 +54,12 @@ impl CliError {
 
     /// An operating-system error about a path.
     pub fn at_path(what: impl Into<String>, path: &Path, cause: &io::Error) -> Self {
-        Self::new(what, path.display().to_string(), explain(cause))
+        lateralis_reports::Error::at_path(what, path, cause).into()
     }
 
     /// Whether this only says that the reader of our output went away.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
-    }
-}
-
-/// The cause in the system's words, with what to do where that is known.
-fn explain(cause: &io::Error) -> String {
-    match cause.kind() {
-        io::ErrorKind::NotFound => "no such file or directory: check the name".into(),
-        io::ErrorKind::PermissionDenied => {
-            "permission denied: it belongs to another user, or needs other rights".into()
-        }
-        io::ErrorKind::StorageFull => "no space left: free some, or choose another place".into(),
-        _ => cause.to_string(),
     }
 }
 
@@ -111,12 +99,14 @@ impl From<io::Error> for CliError {
 
 impl From<lateralis_traces::Error> for CliError {
     fn from(error: lateralis_traces::Error) -> Self {
-        match error {
-            lateralis_traces::Error::Io { path, source } => {
-                Self::at_path("cannot read", &path, &source)
-            }
-            other => Self::new(other.to_string(), "", ""),
-        }
+        lateralis_reports::Error::from(error).into()
+    }
+}
+
+impl From<lateralis_reports::Error> for CliError {
+    fn from(error: lateralis_reports::Error) -> Self {
+        let lateralis_reports::Error { what, place, advice, picture } = error;
+        Self::Failed { what, place, advice, picture }
     }
 }
 

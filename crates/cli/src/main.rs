@@ -25,22 +25,14 @@ macro_rules! tell {
     };
 }
 
-/// A line of a page. Its values cannot end it, nor say anything else to a terminal.
-macro_rules! line {
-    ($page:expr $(,)?) => {
-        $page.line(format_args!(""))
-    };
-    ($page:expr, $($text:tt)*) => {
-        $page.line(format_args!($($text)*))
-    };
-}
+#[macro_use]
+extern crate lateralis_reports;
 
 mod args;
 mod beyond;
 mod colour;
 mod commands;
 mod config;
-mod date;
 mod embedded;
 mod error;
 mod exit;
@@ -48,24 +40,26 @@ mod following;
 mod inputs;
 mod live_copy;
 mod memory;
-mod moment;
 mod newest;
 mod output;
 mod peer_args;
 mod processes;
 mod reading;
 mod reference;
-mod script;
 mod selection;
 mod standard_input;
 mod status_line;
 mod suggestion;
-mod table;
-mod values;
 
 use std::process::ExitCode;
 
+use lateralis_reports::{contradictions, date, moment, script, table, values};
+
 fn main() -> ExitCode {
+    if output::is_terminal() {
+        values::group_digits();
+    }
+    table::fit_to(output::terminal_columns);
     let code = exit::code(args::parse().and_then(commands::run));
     reading::end();
     standard_input::remove_copy();

@@ -8,141 +8,14 @@
 use crate::colour::{self, Role};
 use crate::error::CliError;
 use crate::reading;
-use lateralis_model::terminal::{self, Cleaner, Style};
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use lateralis_model::terminal::{Cleaner, Style};
+pub use lateralis_reports::json::JSON_VERSION;
+use lateralis_reports::json::{Versioned, VersionedMembers};
+pub use lateralis_reports::page::Page;
+use serde::Serialize;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::ops::Range;
-
-/// Text for people, line by line.
-#[derive(Debug, Default)]
-pub struct Page {
-    text: String,
-    /// Parts with a colour, in the order of the text; none has a line feed in it.
-    roles: Vec<(Range<usize>, Role)>,
-}
-
-impl Page {
-    /// An empty page.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Whether nothing is on it.
-    pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
-    /// Adds to the line that is not ended yet.
-    pub fn part(&mut self, part: fmt::Arguments<'_>) {
-        // Neither this writer nor a text that is shown can fail.
-        let _ = fmt::Write::write_fmt(&mut Shown(&mut self.text), part);
-    }
-
-    /// Adds a part that has a colour on a terminal.
-    pub fn part_as(&mut self, role: Role, part: fmt::Arguments<'_>) {
-        let begin = self.text.len();
-        self.part(part);
-        if self.text.len() > begin {
-            self.roles.push((begin..self.text.len(), role));
-        }
-    }
-
-    /// Adds a number, coloured if it is marked as a lower bound or as unknown.
-    pub fn number(&mut self, text: &str) {
-        match Role::of_number(text) {
-            Some(role) => self.part_as(role, format_args!("{text}")),
-            None => self.part(format_args!("{text}")),
-        }
-    }
-
-    /// Adds a line that has a colour on a terminal.
-    pub fn line_as(&mut self, role: Role, line: fmt::Arguments<'_>) {
-        self.part_as(role, line);
-        self.text.push('\n');
-    }
-
-    /// Adds a line, or the rest of one.
-    pub fn line(&mut self, line: fmt::Arguments<'_>) {
-        self.part(line);
-        self.text.push('\n');
-    }
-
-    /// Adds a line for each that a text of ours has: a picture of an error, help.
-    pub fn lines(&mut self, text: &str) {
-        text.lines().for_each(|line| self.line(format_args!("{line}")));
-    }
-
-    /// Adds an empty line.
-    pub fn gap(&mut self) {
-        self.text.push('\n');
-    }
-
-    /// Adds another page below.
-    pub fn page(&mut self, other: &Page) {
-        let offset = self.text.len();
-        self.text.push_str(&other.text);
-        let moved = |(at, role): &(Range<usize>, Role)| (at.start + offset..at.end + offset, *role);
-        self.roles.extend(other.roles.iter().map(moved));
-    }
-
-    /// What is on it, with codes of colours if `is_coloured`.
-    fn painted(&self, is_coloured: bool) -> Cow<'_, str> {
-        if !is_coloured || self.roles.is_empty() {
-            return Cow::Borrowed(&self.text);
-        }
-        let mut painted = String::with_capacity(self.text.len() + self.roles.len() * 16);
-        let mut done = 0;
-        for (at, role) in &self.roles {
-            painted.push_str(&self.text[done..at.start]);
-            role.paint(&self.text[at.clone()], &mut painted);
-            done = at.end;
-        }
-        painted.push_str(&self.text[done..]);
-        Cow::Owned(painted)
-    }
-
-    /// What is on it, as it is printed.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Removes blanks at the end of the line that is not ended yet.
-    pub fn trim_line(&mut self) {
-        let begin = self.text.rfind('\n').map_or(0, |at| at + 1);
-        let end = self.text.trim_end_matches(' ').len().max(begin);
-        self.text.truncate(end);
-        for (at, _) in &mut self.roles {
-            at.end = at.end.min(end);
-        }
-        self.roles.retain(|(at, _)| at.start < at.end);
-    }
-
-    /// A page with one line.
-    pub fn of_line(line: fmt::Arguments<'_>) -> Self {
-        let mut page = Self::new();
-        page.line(line);
-        page
-    }
-}
-
-impl From<Page> for String {
-    fn from(page: Page) -> Self {
-        page.text
-    }
-}
-
-/// Takes text, hostile characters as escapes.
-struct Shown<'a>(&'a mut String);
-
-impl fmt::Write for Shown<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        terminal::push(self.0, text);
-        Ok(())
-    }
-}
 
 /// Whether somebody sees standard output at once.
 pub fn is_terminal() -> bool {
@@ -248,10 +121,15 @@ const BEGINNINGS: [(&str, Role); 5] = [
 
 /// Writes one line to standard error, if somebody reads it.
 pub fn tell_line(line: fmt::Arguments<'_>) {
-    let mut page = Page::of_line(line);
-    let beginning = BEGINNINGS.iter().find(|(word, _)| page.text.starts_with(word));
-    if let Some((word, role)) = beginning {
-        page.roles.push((0..word.len() - 1, *role));
+    let text = line.to_string();
+    let mut page = Page::new();
+    match BEGINNINGS.iter().find(|(word, _)| text.starts_with(word)) {
+        Some((word, role)) => {
+            let (word, rest) = text.split_at(word.len() - 1);
+            page.part_as(*role, format_args!("{word}"));
+            page.line(format_args!("{rest}"));
+        }
+        None => page.line(format_args!("{text}")),
     }
     tell(&page);
 }
@@ -312,25 +190,6 @@ pub fn json() -> impl Write {
     Cleaner::new(stdout, Style::Json)
 }
 
-/// Version of all JSON documents of the commands, their key `version`: a new one where a key gets another
-/// meaning or goes away. New keys may come at any time.
-pub const JSON_VERSION: u32 = 1;
-
-/// A document with its version in front.
-struct Versioned<'a>(&'a Value);
-
-impl Serialize for Versioned<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Value::Object(entries) = self.0 else { return self.0.serialize(serializer) };
-        let mut map = serializer.serialize_map(Some(entries.len() + 1))?;
-        map.serialize_entry("version", &JSON_VERSION)?;
-        for (key, value) in entries {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 /// Writes a document of a command, pretty, with its version and a final line feed.
 pub fn print_json(document: &Value) -> Result<(), CliError> {
     print_versioned_json(&Versioned(document))
@@ -350,20 +209,6 @@ pub fn print_json_members_line<T: Serialize>(
     print_json_line(&VersionedMembers(members))
 }
 
-/// Members with their version in front.
-struct VersionedMembers<'a, T>(&'a std::collections::BTreeMap<String, T>);
-
-impl<T: Serialize> Serialize for VersionedMembers<'_, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len() + 1))?;
-        map.serialize_entry("version", &JSON_VERSION)?;
-        for (key, value) in self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 /// Writes a document that has its [`JSON_VERSION`] already. Its text is never in memory as a whole.
 pub fn print_versioned_json(document: &impl Serialize) -> Result<(), CliError> {
     let mut out = json();
@@ -380,38 +225,4 @@ pub fn print_json_line(value: &impl serde::Serialize) -> Result<(), CliError> {
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_page_ends_lines() {
-        let mut page = Page::new();
-        let name = "a\nforged \x1b[31m\u{202e}";
-        line!(page, "  {name:<3}  {}", 7);
-        page.part(format_args!("x  "));
-        page.trim_line();
-        line!(page);
-        page.gap();
-        assert_eq!(page.as_str(), "  a\\nforged \\x1b[31m\\u{202e}  7\nx\n\n");
-    }
-
-    #[test]
-    fn codes_are_around_what_they_colour_and_never_from_its_text() {
-        let mut page = Page::new();
-        page.part(format_args!("count "));
-        page.number("≥ 5");
-        page.line_as(Role::Heading, format_args!("\x1b[31m"));
-        page.part_as(Role::Problem, format_args!("lost  "));
-        page.trim_line();
-        line!(page);
-        let mut whole = Page::of_line(format_args!("title"));
-        whole.page(&page);
-        assert_eq!(whole.painted(false), "title\ncount ≥ 5\\x1b[31m\nlost\n");
-        let painted = "title\ncount \x1b[33m≥ 5\x1b[0m\x1b[1m\\x1b[31m\x1b[0m\n\
-                       \x1b[1m\x1b[31mlost\x1b[0m\n";
-        assert_eq!(whole.painted(true), painted);
-    }
 }

@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output::{self, Page};
-use crate::selection::{SelectArgs, Selected, Selection};
+use crate::selection::{self, SelectArgs, Selected};
 use crate::values;
 use lateralis_store::Recording;
 
@@ -128,10 +128,10 @@ fn write(
     options: &Options,
     json: bool,
 ) -> Result<ExitStatus, CliError> {
-    let selection = Selection::new(select, recording, true)?;
+    let selection = selection::select(select, recording, true)?;
     let trace = recording.annotated();
     let selected = Selected { recording, selection: &selection, trace };
-    select.warn_of_unknown_fields(&selected.trace);
+    selection::warn_of_unknown_fields(select, &selected.trace);
     let alone = to_standard_output(output)
         || fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir());
     let converted = match to_standard_output(output) {

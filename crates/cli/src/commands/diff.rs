@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat diff`: what changed between two recordings, or between some and some others.
 
-mod functions;
-mod page;
-
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lateralis_analysis::diff::Options;
-use lateralis_images::ImageFiles;
-use lateralis_model::{Source, Trace};
+use lateralis_reports::Error;
+use lateralis_reports::diff::{Caller, Compared, Settings};
 use lateralis_store::Recording;
-use lateralis_store::compared::{Comparison, Observed};
-use lateralis_store::stacks::{Gathered, Samples, gather};
+use lateralis_traces::OpenOptions;
 
-use self::functions::Functions;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::HintArgs;
 use crate::output;
 use crate::reading;
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::SelectArgs;
 
 /// Options of `lat diff`.
 #[derive(Debug, Args)]
@@ -92,73 +87,36 @@ pub fn run(args: DiffArgs) -> Result<ExitStatus, CliError> {
         }
         (good, bad) => (good, bad),
     };
-    let options = Options { threshold: args.threshold, noise: args.noise, ..Options::default() };
-    let Seen { observed: good_seen, traces: good_traces, stacks: good_stacks } =
-        observe(good, &args)?;
-    let Seen { observed: bad_seen, traces: bad_traces, stacks: bad_stacks } = observe(bad, &args)?;
-    let traces: Vec<&Trace> = good_traces.iter().chain(&bad_traces).collect();
-    args.select.check_patterns(&traces)?;
-    let mut comparison = Comparison::of(&good_seen, &bad_seen, &options);
-    if args.only_worse {
-        comparison.differences.retain(|difference| difference.is_worse());
-        comparison.perhaps.retain(|difference| difference.is_worse());
-    }
-    let mut functions = Functions::compare(&good_stacks, &bad_stacks, args.shares, &options);
-    if let Some(functions) = functions.as_mut().filter(|_| args.only_worse) {
-        functions.differences.retain(|difference| difference.is_worse());
-    }
-    if comparison.compared == 0 && functions.is_none() {
-        let place = format!("{} and {}", good[0].display(), bad[0].display());
-        return Err(CliError::new("nothing to compare", place, "they have no events in common"));
-    }
-    let paths = (good, bad);
+    let settings = Settings {
+        options: Options { threshold: args.threshold, noise: args.noise, ..Options::default() },
+        only_worse: args.only_worse,
+        by_shares: args.shares,
+        symfs: args.symfs.clone(),
+    };
+    let mut opener = Opener { options: args.hints.options()? };
+    let compared = Compared::of(good, bad, &args.select, &settings, &mut opener)?;
     if args.json {
-        let mut json = page::json(paths, &comparison, &options);
-        json["functions"] = functions.as_ref().map(Functions::json).into();
-        output::print_json(&json)?;
+        output::print_json(&compared.json())?;
     } else {
-        let mut page = page::render(paths, &comparison, &options);
-        if let Some(functions) = &functions {
-            functions.show(&mut page);
-        }
-        output::print(&page)?;
+        output::print(&compared.page())?;
     }
-    let is_same = comparison.differences.is_empty()
-        && functions.is_none_or(|functions| functions.differences.is_empty());
-    Ok(if is_same { ExitStatus::Fine } else { ExitStatus::Problems })
+    Ok(if compared.is_same() { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
-/// Recordings of one side.
-#[derive(Default)]
-struct Seen {
-    observed: Vec<Observed>,
-    traces: Vec<Trace>,
-    stacks: Vec<Gathered>,
+/// Opens recordings, with a line of progress.
+struct Opener {
+    options: OpenOptions,
 }
 
-/// Reads one after the other, so that only numbers stay in memory, and what can happen.
-fn observe(paths: &[PathBuf], args: &DiffArgs) -> Result<Seen, CliError> {
-    let options = args.hints.options()?;
-    let mut seen = Seen::default();
-    for path in paths {
+impl Caller for Opener {
+    fn open(&mut self, path: &Path) -> Result<Recording, Error> {
         reading::begin();
-        let mut recording = Recording::open_all(std::slice::from_ref(path), &options)?;
+        let recording = Recording::open_all(&[path.to_owned()], &self.options)?;
         reading::opened(&recording);
-        if args.select.needs_names() {
-            recording.learn_names();
-        }
-        args.select.warn_of_unknown_fields(recording.source.trace());
-        // How often the tracer notes who writes is nothing that a program does.
-        let selection = Selection::of_patterns(&args.select, &recording, false)?;
-        let contains = |event: &lateralis_model::Event<'_>| selection.contains(event);
-        let chosen = selection.chosen(&recording, &contains);
-        seen.observed.push(Observed::of(&chosen));
-        let mut files = ImageFiles::new(args.symfs.as_deref());
-        if Samples::new(&mut files, &chosen.trace).are_any() {
-            seen.stacks.push(gather(&chosen, &mut files, true));
-        }
-        selection.finish()?;
-        seen.traces.push(recording.source.trace().clone());
+        Ok(recording)
     }
-    Ok(seen)
+
+    fn warn(&mut self, text: &str) {
+        tell!("warning: {text}");
+    }
 }

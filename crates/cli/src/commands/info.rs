@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output;
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs};
 use lateralis_model::Source;
 
 use facts::Facts;
@@ -36,11 +36,11 @@ pub struct InfoArgs {
 /// damage. Reads all events once.
 pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
     let mut recording = args.inputs.open()?;
-    args.select.warn_of_unknown_fields(recording.source.trace());
+    selection::warn_of_unknown_fields(&args.select, recording.source.trace());
     if args.select.needs_names() {
         recording.learn_names();
     }
-    let selection = Selection::new(&args.select, &recording, true)?;
+    let selection = selection::select(&args.select, &recording, true)?;
     let facts = Facts::of(&recording, &selection);
     selection.finish()?;
     beyond::warn(facts.times_beyond);

@@ -4,7 +4,6 @@
 pub mod clean;
 pub mod completions;
 pub mod config;
-mod contradictions;
 pub mod control;
 pub mod convert;
 pub mod demo;

@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat path`: why a span took as long as it did.
 
-mod page;
-
 use clap::Args;
-use lateralis_model::{Event, Interval, Quality, Source};
-use lateralis_store::explained::{
-    Explained, Found, NotFound, Spans, Stretch, Wanted, find, find_stretches, find_thread,
-};
-use lateralis_store::{Chosen, Recording};
-use lateralis_units::Nanos;
+use lateralis_model::Source;
+use lateralis_reports::path::{Paths, Query};
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
-use crate::moment::{self, Moment};
+use crate::moment::Moment;
 use crate::output;
-use crate::selection::{SelectArgs, Selection};
-
-/// Stretches of a thread before and after the one that contains the time of `--at`, each at most.
-const STRETCHES: usize = 3;
-
-/// What a thread did around a time.
-struct Around {
-    at: Nanos,
-    stretches: Vec<Stretch>,
-}
+use crate::selection::{self, SelectArgs};
 
 /// Options of `lat path`.
 #[derive(Debug, Args)]
@@ -75,128 +60,14 @@ pub struct PathArgs {
 pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
     let mut recording = args.inputs.open()?;
     recording.learn_names();
-    args.select.warn_of_unknown_fields(recording.source.trace());
-    let selection = Selection::new(&args.select, &recording, true)?;
-    let contains = |event: &Event<'_>| selection.contains(event);
-    let chosen = selection.chosen(&recording, &contains);
-    // What a thread is in the midst of when the time begins is known from before.
-    let span = match &args.span {
-        None if args.select.thread.is_empty() => Some(only_span(&chosen)?),
-        named => named.clone(),
-    };
-    let begin = span.as_ref().and(chosen.interval.begin);
-    let interval = Interval { begin, ..chosen.interval };
-    let around = Chosen { interval, ..selection.chosen(&recording, &contains) };
-    let (name, spans, stretches) = match (&span, args.at) {
-        (Some(span), _) => (span.clone(), spans(&args, span, &recording, &chosen)?, None),
-        (None, Some(at)) => {
-            let thread = thread(&args)?;
-            let at = at.nanos(moment::extent(&recording, [Some(at), None]));
-            let found = find_stretches(&around, chosen.interval, thread, at, STRETCHES);
-            let (found, stretches) = found.map_err(|error| no_thread(thread, &error))?;
-            (format!("thread {thread}"), one(found), Some(Around { at, stretches }))
-        }
-        (None, None) => {
-            let thread = thread(&args)?;
-            let found = find_thread(&chosen, thread).map_err(|error| no_thread(thread, &error))?;
-            (format!("thread {thread}"), one(found), None)
-        }
-    };
-    selection.finish()?;
-    let explained: Vec<Explained> =
-        spans.found.iter().map(|span| Explained::of(&around, span)).collect();
+    selection::warn_of_unknown_fields(&args.select, recording.source.trace());
+    let selection = selection::select(&args.select, &recording, true)?;
+    let query = Query { span: args.span.as_deref(), slowest: args.slowest as usize, at: args.at };
+    let paths = Paths::of(&recording, &selection, &args.select, query)?;
     if args.json {
-        output::print_json(&page::json(&name, &spans, &explained, stretches.as_ref()))?;
+        output::print_json(&paths.json())?;
     } else {
-        output::print(&page::render(&name, &spans, &explained, stretches.as_ref()))?;
+        output::print(&paths.page())?;
     }
-    let is_exact = explained.iter().all(|one| one.quality == Quality::Exact);
-    Ok(if is_exact { ExitStatus::Fine } else { ExitStatus::Problems })
-}
-
-/// The name of the spans that are explained where none is given: there is no other.
-fn only_span(chosen: &Chosen<'_>) -> Result<String, CliError> {
-    // No span has an empty name: this finds the names that there are.
-    let names = find(chosen, "", Wanted::Slowest(1)).err().unwrap_or_default();
-    let advice = match names.as_slice() {
-        [name] => return Ok(name.clone()),
-        [] => "the trace has no spans: name one thread with --thread".to_owned(),
-        names => {
-            format!("name one with --span: {}", names[..names.len().min(8)].join(", "))
-        }
-    };
-    let what = "neither a span nor one thread is named";
-    Err(CliError::new("cannot tell a path", what, advice))
-}
-
-/// The thread that is asked about without a span.
-fn thread(args: &PathArgs) -> Result<&str, CliError> {
-    match args.select.thread.as_slice() {
-        [thread] if !thread.contains(['*', '?', ',']) => Ok(thread),
-        _ => {
-            let advice = "name a span with --span, or one thread with --thread";
-            Err(CliError::new(
-                "cannot tell a path",
-                "neither a span nor one thread is named",
-                advice,
-            ))
-        }
-    }
-}
-
-/// All of a thread, as one span.
-fn one(found: Found) -> Spans {
-    Spans { found: vec![found], quality: Quality::Exact, damage: Vec::new() }
-}
-
-fn no_thread(thread: &str, error: &NotFound) -> CliError {
-    match error {
-        NotFound::NoThread => {
-            CliError::new("no such thread", thread, "`lat table TRACE --name threads` lists them")
-        }
-        NotFound::Several(threads) => {
-            let numbers: Vec<String> = threads.iter().take(8).map(u32::to_string).collect();
-            let advice = format!("give the number of one: {}", numbers.join(", "));
-            CliError::new("several threads have this name", thread, advice)
-        }
-        NotFound::Unknown => CliError::new(
-            "nothing is known of this thread at this time",
-            thread,
-            "`lat table TRACE --name thread_states` lists the times; `lat record --kernel sched` records \
-             them",
-        ),
-    }
-}
-
-/// Errors: no span of the name; none that is wanted; none with a thread.
-fn spans(
-    args: &PathArgs,
-    span: &str,
-    recording: &Recording,
-    chosen: &Chosen<'_>,
-) -> Result<Spans, CliError> {
-    let wanted = match args.at {
-        Some(at) => Wanted::OpenAt(at.nanos(moment::extent(recording, [Some(at), None]))),
-        None => Wanted::Slowest(args.slowest as usize),
-    };
-    let spans = find(chosen, span, wanted).map_err(|names| {
-        let advice = match names.as_slice() {
-            [] => "the trace has no spans at all".to_owned(),
-            names => format!("there are {}", names[..names.len().min(8)].join(", ")),
-        };
-        CliError::new("no such span", span, advice)
-    })?;
-    if !spans.found.is_empty() {
-        return Ok(spans);
-    }
-    let (place, advice) = match wanted {
-        Wanted::OpenAt(Nanos(_)) => {
-            ("none is open at this time", "look at `lat print` for when it begins")
-        }
-        Wanted::Slowest(_) => (
-            "none that is chosen has both ends and a thread",
-            "see `lat stats` for unfinished ones",
-        ),
-    };
-    Err(CliError::new(format!("no span {span}"), place, advice))
+    Ok(if paths.is_exact() { ExitStatus::Fine } else { ExitStatus::Problems })
 }

@@ -20,7 +20,7 @@ use crate::inputs::InputArgs;
 use crate::live_copy::{CopyOptions, LiveCopy};
 use crate::output;
 use crate::peer_args::PeerArgs;
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs, Selection};
 use crate::values;
 use lateralis_store::Recording;
 use message::Messages;
@@ -132,7 +132,7 @@ pub fn run(mut args: PrintArgs) -> Result<ExitStatus, CliError> {
         return follow::run(&args, live.as_ref());
     }
     let recording = open(&args)?;
-    args.select.warn_of_unknown_fields(recording.source.trace());
+    selection::warn_of_unknown_fields(&args.select, recording.source.trace());
     let damage = print(&args, &recording)?;
     remarks(&recording, &damage);
     let fine = damage.is_empty() && recording.source.faults().is_empty();
@@ -149,7 +149,7 @@ fn open(args: &PrintArgs) -> Result<Recording, CliError> {
 
 /// Prints the chosen events. Returns all damage known by then.
 fn print(args: &PrintArgs, recording: &Recording) -> Result<Vec<Damage>, CliError> {
-    let selection = Selection::new(&args.select, recording, has_all(args))?;
+    let selection = selection::select(&args.select, recording, has_all(args))?;
     let mut lines = Lines::new(args, recording, selection, args.limit.unwrap_or(u64::MAX));
     let mut events = recording.source.events_in(lines.selection.interval());
     while lines.wants_more()

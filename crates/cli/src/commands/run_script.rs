@@ -20,7 +20,7 @@ use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output::Page;
 use crate::script;
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs};
 use crate::table::{Align, Table};
 use crate::values;
 use lines::{Format, Lines};
@@ -70,7 +70,7 @@ pub fn run(args: RunScriptArgs) -> Result<ExitStatus, CliError> {
     if args.select.needs_names() || script.needs_names() {
         recording.learn_names();
     }
-    args.select.warn_of_unknown_fields(recording.source.trace());
+    selection::warn_of_unknown_fields(&args.select, recording.source.trace());
     let format = match (args.json, args.csv) {
         (true, _) => Format::Json,
         (_, true) => Format::Csv,
@@ -106,7 +106,7 @@ fn gather(
     recording: &Recording,
     lines: &mut Lines<'_, impl Write>,
 ) -> Result<(Vec<Statistics>, Vec<Damage>), CliError> {
-    let selection = Selection::new(&args.select, recording, true)?;
+    let selection = selection::select(&args.select, recording, true)?;
     let source = &recording.source;
     let context = Context { names: &recording.names, streams: &recording.streams };
     let gaps = |damage: &[Damage]| recording.gaps(damage);

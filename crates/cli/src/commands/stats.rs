@@ -1,42 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat stats`: how often, how long, who ran, and what is missing.
 
-mod block;
-mod calls;
-mod counted;
-pub(super) mod document;
-mod faults;
-pub(super) mod gather;
-mod idle;
-mod kernel;
-mod latency;
-mod left_out;
-mod levels;
-pub(super) mod mark;
-mod memory;
-mod messages;
-mod network;
-pub(super) mod page;
-mod rates;
-mod running;
-pub(super) mod sections;
-mod spans;
-mod thread_states;
-mod utilised;
-mod wakeups;
-
 use clap::Args;
 use lateralis_model::Source;
+use lateralis_reports::stats::gather::Statistics;
+use lateralis_reports::stats::page::{self, Section};
+use lateralis_reports::stats::{sections, utilised};
 
 use crate::beyond;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output::{self, Page};
-use crate::selection::{SelectArgs, Selection};
-
-use gather::Statistics;
-use page::Section;
+use crate::selection::{self, SelectArgs};
 
 /// Options of `lat stats`.
 #[derive(Debug, Args)]
@@ -84,8 +60,8 @@ pub fn run(mut args: StatsArgs) -> Result<ExitStatus, CliError> {
     if args.select.needs_names() || args.select.from.is_some() {
         recording.learn_names();
     }
-    args.select.warn_of_unknown_fields(recording.source.trace());
-    let selection = Selection::new(&args.select, &recording, true)?;
+    selection::warn_of_unknown_fields(&args.select, recording.source.trace());
+    let selection = selection::select(&args.select, &recording, true)?;
     let statistics =
         Statistics::of(&recording, &selection, sections::Asked::of(&args.section, args.json));
     selection.finish()?;

@@ -26,6 +26,7 @@ use crate::live_copy::{CopyOptions, LiveCopy};
 use crate::moment::{self, Moment};
 use crate::output::{self, Page};
 use crate::peer_args::PeerArgs;
+use crate::selection;
 
 /// Options of `lat table`.
 #[derive(Debug, Args)]
@@ -115,7 +116,7 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
     let table = session.table(name).ok_or_else(|| unknown_table(&session, name))?;
     let scan = Scan {
         columns: columns(table, &args.column)?,
-        interval: moment::between(extent, args.from, args.until),
+        interval: selection::between(extent, args.from, args.until),
         cpus: (!args.cpu.is_empty()).then(|| args.cpu.clone()),
         classes: None,
         limit: args.limit,

@@ -14,6 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Arg, Args};
 use lateralis_files::TemporaryFolder;
 use lateralis_recorder::{ChunkOptions, RecordOptions};
+use lateralis_reports::stats::gather::Statistics;
+use lateralis_reports::stats::page::{self, Section};
+use lateralis_reports::stats::sections::{self, Asked};
 use lateralis_store::Recording;
 use lateralis_traces::OpenOptions;
 use lateralis_units::Nanos;
@@ -24,16 +27,13 @@ use serde_json::json;
 use metrics::{Counts, Metrics};
 
 use crate::commands::record::{self, Mode, RecordArgs};
-use crate::commands::stats::gather::Statistics;
-use crate::commands::stats::page::{self, Section};
-use crate::commands::stats::sections::{self, Asked};
 use crate::date;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::following::is_complete;
 use crate::memory;
 use crate::output::{self, Page};
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs};
 use crate::values;
 
 /// Disk for the events of one `--every`.
@@ -377,7 +377,7 @@ impl Shown {
         recording: &Recording,
         sections: &[Section],
     ) -> Result<Statistics, CliError> {
-        let selection = Selection::new(&SelectArgs::default(), recording, true)?;
+        let selection = selection::select(&SelectArgs::default(), recording, true)?;
         let asked = Asked::of(sections, matches!(self.form, Form::Json));
         Ok(Statistics::of(recording, &selection, asked))
     }

@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output;
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs};
 
 /// Options of `lat tracepoints`.
 #[derive(Debug, Args)]
@@ -74,10 +74,10 @@ pub fn run(args: TracepointsArgs) -> Result<ExitStatus, CliError> {
     if args.select.needs_names() {
         recording.learn_names();
     }
-    let selection = Selection::new(&args.select, &recording, true)?;
+    let selection = selection::select(&args.select, &recording, true)?;
     let contains = |event: &Event<'_>| selection.contains(event);
     let chosen = selection.chosen(&recording, &contains);
-    args.select.warn_of_unknown_fields(&chosen.trace);
+    selection::warn_of_unknown_fields(&args.select, &chosen.trace);
     let gathered = gather(&chosen, args.inputs.hints.frequency);
     selection.finish()?;
     let cost = own_cost(&args.cost, &gathered)?;

@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output;
-use crate::selection::{SelectArgs, Selected, Selection};
+use crate::selection::{self, SelectArgs, Selected};
 
 /// Bytes of an analysis file that are read.
 const FILE_BYTES: u64 = 32 << 20;
@@ -57,10 +57,10 @@ pub fn run(args: XmlArgs) -> Result<ExitStatus, CliError> {
     let chosen = chosen(&args, &file)?;
     let mut recording = args.inputs.open()?;
     recording.learn_names();
-    let selection = Selection::new(&args.select, &recording, true)?;
+    let selection = selection::select(&args.select, &recording, true)?;
     let trace = recording.annotated();
     let selected = Selected { recording: &recording, selection: &selection, trace };
-    args.select.warn_of_unknown_fields(&selected.trace);
+    selection::warn_of_unknown_fields(&args.select, &selected.trace);
     // Damage inside is known after the first pass.
     let mut damage = Vec::new();
     if args.json {

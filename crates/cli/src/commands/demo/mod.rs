@@ -10,13 +10,11 @@ pub mod warehouse;
 
 use crate::commands::record::free_name;
 use crate::commands::recording_summary;
-use crate::commands::stats::gather::Statistics;
-use crate::commands::stats::sections::Asked;
 use crate::embedded::DEMO_CLIENT;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output::{self, Page};
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs};
 use crate::status_line::{self, StatusLine};
 use crate::suggestion::{own_command, quoted};
 use crate::table::{Align, Table};
@@ -24,6 +22,8 @@ use crate::values;
 use clap::Args;
 use lateralis_recorder::RecordOptions;
 use lateralis_recorder::linux::{Session, Summary};
+use lateralis_reports::stats::gather::Statistics;
+use lateralis_reports::stats::sections::Asked;
 use lateralis_store::Recording;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub fn run(args: DemoArgs) -> Result<ExitStatus, CliError> {
         recording_summary::print(&output, &summary.report, true, false, false)?;
     } else {
         let recording = Recording::open(&output)?;
-        let selection = Selection::new(&SelectArgs::default(), &recording, true)?;
+        let selection = selection::select(&SelectArgs::default(), &recording, true)?;
         let statistics = Statistics::of(&recording, &selection, Asked::of(&[], false));
         output::print(&page(&output, args.size, &summary, &statistics))?;
     }

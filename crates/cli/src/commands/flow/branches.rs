@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output::{self, Page};
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs};
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -51,10 +51,10 @@ pub fn run(args: &BranchesArgs) -> Result<ExitStatus, CliError> {
     if args.select.needs_names() {
         recording.learn_names();
     }
-    let selection = Selection::new(&args.select, &recording, true)?;
+    let selection = selection::select(&args.select, &recording, true)?;
     let contains = |event: &Event<'_>| selection.contains(event);
     let chosen = selection.chosen(&recording, &contains);
-    args.select.warn_of_unknown_fields(&chosen.trace);
+    selection::warn_of_unknown_fields(&args.select, &chosen.trace);
     let found = jumps(&chosen, &mut args.code.files());
     selection.finish()?;
     match args.json {

@@ -20,7 +20,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output::{self, Page};
-use crate::selection::{SelectArgs, Selection};
+use crate::selection::{self, SelectArgs};
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -151,10 +151,10 @@ fn of_samples(args: &StacksArgs) -> Result<(Gathered, bool), CliError> {
     if args.select.needs_names() {
         recording.learn_names();
     }
-    let selection = Selection::new(&args.select, &recording, true)?;
+    let selection = selection::select(&args.select, &recording, true)?;
     let contains = |event: &Event<'_>| selection.contains(event);
     let chosen = selection.chosen(&recording, &contains);
-    args.select.warn_of_unknown_fields(&chosen.trace);
+    selection::warn_of_unknown_fields(&args.select, &chosen.trace);
     let mut files = args.code.files();
     let gathered = match args.off_cpu {
         true => waits(args, &chosen, &mut files)?,

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::beyond;
-use crate::commands::contradictions;
+use crate::contradictions;
 use crate::output::JSON_VERSION;
 use crate::selection::Selection;
 use lateralis_store::Recording;

@@ -8,7 +8,7 @@ use lateralis_units::Nanos;
 
 use super::facts::Facts;
 use crate::colour::Role;
-use crate::commands::contradictions;
+use crate::contradictions;
 use crate::date;
 use crate::output::Page;
 use crate::table::{Align, Table};

@@ -7,8 +7,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use lateralis_model::{LossCause, terminal};
-
-use crate::commands::stats::gather::Statistics;
+use lateralis_reports::stats::gather::Statistics;
 
 /// Series of one metric. A hostile program can have more names; the rest is counted together.
 const SERIES_MAX: usize = 2000;

@@ -3,17 +3,19 @@
 
 use std::collections::HashMap;
 
-use lateralis_model::{Damage, Interval, Quality};
+use lateralis_model::{Damage, Event, Interval, Quality};
 use lateralis_store::explained::has_locks;
 use lateralis_units::Nanos;
 use lateralis_view::answer::Problem;
 use lateralis_view::sections::{Cell, Column, Content, Query, Sections, Table, Tables, Unit};
 use serde_json::Value;
 
-use crate::commands::stats::document::{Member, Members};
-use crate::commands::stats::gather::Statistics;
-use crate::commands::stats::page::Section;
-use crate::commands::stats::sections::Asked;
+use lateralis_reports::selection::EventFilter;
+use lateralis_reports::stats::document::{Member, Members};
+use lateralis_reports::stats::gather::Statistics;
+use lateralis_reports::stats::page::Section;
+use lateralis_reports::stats::sections::Asked;
+
 use crate::moment::Moment;
 use crate::selection::{SelectArgs, Selection};
 use crate::values;
@@ -542,9 +544,10 @@ impl Sections for StatsSections {
     /// damage that was not known.
     fn tables(&self, query: &Query<'_>) -> Result<Tables, Problem> {
         let Query { recording, interval, filter, is_cancelled } = *query;
+        let filter = filter.map(PageFilter);
         let selection = Selection::within(&SelectArgs::default(), recording, true, interval)
             .map_err(|error| Problem::new("cannot select events", "section", error.to_string()))?
-            .of_page(filter, is_cancelled);
+            .of_page(filter.as_ref().map(|filter| filter as &dyn EventFilter), is_cancelled);
         let statistics = Statistics::of(recording, &selection, Asked::of(&SECTIONS, true));
         if is_cancelled() {
             return Ok(Tables::default());
@@ -575,6 +578,19 @@ impl Sections for StatsSections {
 
     fn time(&self, extent: Interval, text: &str) -> Option<Nanos> {
         text.parse::<Moment>().ok().map(|moment| moment.nanos(extent))
+    }
+}
+
+/// A filter of the page as one of a selection.
+struct PageFilter<'a>(&'a dyn lateralis_view::sections::EventFilter);
+
+impl EventFilter for PageFilter<'_> {
+    fn begin(&self) {
+        self.0.begin();
+    }
+
+    fn keeps(&self, event: &Event<'_>) -> bool {
+        self.0.keeps(event)
     }
 }
 

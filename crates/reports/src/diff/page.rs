@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 
 use lateralis_store::compared::{Comparison, Difference, Of};
 
-use crate::colour::Role;
-use crate::commands::stats::mark::{Row, legend, mark};
-use crate::output::Page;
+use crate::page::{Page, Role};
+use crate::stats::mark::{Row, legend, mark};
 use crate::table::{Align, Table};
 use crate::values;
 

@@ -7,8 +7,8 @@ use lateralis_model::{Interval, Source as _, text as write};
 use lateralis_store::Recording;
 use lateralis_units::{NANOS_PER_SECOND, Nanos};
 
+use crate::Error;
 use crate::date::{self, NO_DATE_BEFORE};
-use crate::error::CliError;
 
 const DAY_NANOS: i64 = 86_400 * NANOS_PER_SECOND;
 
@@ -146,16 +146,17 @@ pub fn extent(recording: &Recording, moments: [Option<Moment>; 2]) -> Interval {
     Interval { begin: recording.beginning(), end: recording.source.interval().end }
 }
 
-/// The time from one moment to another, with a warning on standard error if a recording has nothing of it.
-pub fn between(extent: Interval, from: Option<Moment>, until: Option<Moment>) -> Interval {
+/// The time from one moment to another, and a warning if a recording has nothing of it.
+pub fn between(
+    extent: Interval,
+    from: Option<Moment>,
+    until: Option<Moment>,
+) -> (Interval, Option<String>) {
     let chosen = Interval {
         begin: from.map(|moment| moment.nanos(extent)),
         end: until.map(|moment| moment.nanos(extent)),
     };
-    if let Some(sentence) = outside(extent, chosen) {
-        tell!("warning: {sentence}");
-    }
-    chosen
+    (chosen, outside(extent, chosen))
 }
 
 /// The time from one moment to another of a recording that is still being written, as far as it is known
@@ -166,9 +167,9 @@ pub fn between_while_written(
     begin: Option<Nanos>,
     from: Option<Moment>,
     until: Option<Moment>,
-) -> Result<Interval, CliError> {
+) -> Result<Interval, Error> {
     if [from, until].iter().flatten().any(|moment| matches!(moment, Moment::BeforeEnd(_))) {
-        return Err(CliError::new(
+        return Err(Error::new(
             "no such time",
             "--from, --until",
             "the end is not known while a recording is followed: count from the beginning",

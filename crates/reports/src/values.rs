@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sizes, times and counts as people write and read them.
 
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-use crate::output;
 
 /// Parses a size in bytes: a number and, optionally, K, M, G or T for powers of
 /// 1024 (also `KiB`, `MiB` …).
@@ -59,10 +57,17 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
+/// See [`group_digits`].
+static ARE_GROUPED: AtomicBool = AtomicBool::new(false);
+
+/// From now on, [`count`] makes groups of three digits: pages go to a terminal.
+pub fn group_digits() {
+    ARE_GROUPED.store(true, Ordering::Relaxed);
+}
+
 /// A count: digits alone where a program reads them, in groups of three on a terminal.
 pub fn count(number: u64) -> String {
-    static GROUPED: LazyLock<bool> = LazyLock::new(output::is_terminal);
-    if *GROUPED { grouped(number) } else { number.to_string() }
+    if ARE_GROUPED.load(Ordering::Relaxed) { grouped(number) } else { number.to_string() }
 }
 
 /// A count with narrow no-break spaces between groups of three digits.

@@ -17,7 +17,7 @@ use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use super::thread_states::States;
 use super::wakeups::{Missing, Wakeups};
-use crate::commands::contradictions;
+use crate::contradictions;
 use crate::table::{Align, Table};
 use crate::values;
 

@@ -9,7 +9,7 @@ use lateralis_store::Recording;
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
-use crate::error::CliError;
+use crate::Error;
 use crate::moment::Moment;
 use crate::selection::SelectArgs;
 use crate::values;
@@ -30,7 +30,7 @@ struct Tracked {
 
 /// The interval that was chosen.
 #[derive(Debug)]
-pub(super) struct Utilised {
+pub struct Utilised {
     number: usize,
     of: usize,
     tracked: Tracked,
@@ -40,7 +40,7 @@ pub(super) struct Utilised {
 ///
 /// Errors: there is none of that number.
 /// Cost: one pass over the recording.
-pub(super) fn find(recording: &Recording, number: usize) -> Result<Utilised, CliError> {
+pub fn find(recording: &Recording, number: usize) -> Result<Utilised, Error> {
     let mut events = recording.source.events_in(Interval::default());
     let mut open: HashMap<Option<u32>, Nanos> = HashMap::new();
     let mut all = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn find(recording: &Recording, number: usize) -> Result<Utilised, Cli
             count => format!("it has {}", values::counted(count as u64, "interval")),
         };
         let what = format!("{} --utilisation={number}", recording.path.display());
-        return Err(CliError::new("no such interval", what, there));
+        return Err(Error::new("no such interval", what, there));
     };
     Ok(Utilised { number: chosen, of: all.len(), tracked })
 }
@@ -83,13 +83,13 @@ fn remark(event: &Event<'_>, open: &mut HashMap<Option<u32>, Nanos>, all: &mut V
 
 impl Utilised {
     /// Chooses it.
-    pub(super) fn choose(&self, select: &mut SelectArgs) {
+    pub fn choose(&self, select: &mut SelectArgs) {
         select.from = Some(Moment::At(self.tracked.begin.0));
         select.until = Some(Moment::At(self.tracked.end.0));
     }
 
     /// A line above the page.
-    pub(super) fn line(&self, names: &Names) -> String {
+    pub fn line(&self, names: &Names) -> String {
         let Tracked { begin, end, pid } = self.tracked;
         let program = pid.map_or("a program".to_owned(), |pid| {
             let name = names.processes.get(&pid);
@@ -99,7 +99,8 @@ impl Utilised {
         format!("utilisation  interval {} of {} of {program}: {time}", self.number, self.of)
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    /// The member `utilisation` of the document.
+    pub fn to_json(&self) -> Value {
         let Tracked { begin, end, pid } = self.tracked;
         json!({
             "interval": self.number,

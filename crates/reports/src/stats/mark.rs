@@ -6,7 +6,7 @@ use lateralis_model::{Interval, Quality};
 use lateralis_units::Nanos;
 use serde_json::{Map, Value, json};
 
-use crate::output::Page;
+use crate::page::Page;
 
 /// Behind the page where any number is not exact.
 pub fn legend(page: &mut Page) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Aligned tables for terminals.
 
-use crate::colour::Role;
-use crate::output::{self, Page};
+use crate::page::{Page, Role};
 use lateralis_model::terminal;
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// How the cells of a column are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,15 @@ const LOSSES: &[&str] = &["lost", "losses", "dropped", "damaged", "missing", "to
 
 /// Columns that count what is missing.
 const COUNTS_OF_MISSING: &[&str] = &["lost", "losses", "dropped", "damaged", "missing", "torn"];
+/// See [`fit_to`].
+static COLUMNS: OnceLock<fn() -> Option<usize>> = OnceLock::new();
+
+/// From now on, tables are rendered for a terminal with this number of columns, if there is one; it is
+/// asked for each table, because windows are resized.
+pub fn fit_to(columns: fn() -> Option<usize>) {
+    // The first caller decides; there is one terminal.
+    let _ = COLUMNS.set(columns);
+}
 
 /// A table with a head line; columns are as wide as they must be.
 pub struct Table {
@@ -87,7 +96,7 @@ impl Table {
     /// The lines, indented by two blanks, without trailing blanks. A terminal that is too narrow gets fewer
     /// columns, and the names of the others below; a pipe or a file gets all.
     pub fn render(&self) -> Page {
-        self.render_within(output::terminal_columns())
+        self.render_within(COLUMNS.get().and_then(|columns| columns()))
     }
 
     fn render_within(&self, columns: Option<usize>) -> Page {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat stats` as a page for people.
 
-use clap::ValueEnum;
 use lateralis_analysis::{Gaps, LossTotal};
 use lateralis_model::{Names, Quality, Source, Writer};
 use lateralis_store::Recording;
@@ -11,9 +10,9 @@ use super::counted;
 use super::gather::Statistics;
 use super::left_out;
 use super::mark::{Trust, legend, mark};
-use crate::colour::Role;
+use crate::Error;
 use crate::date;
-use crate::output;
+use crate::page::{self, Role};
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -21,7 +20,8 @@ use crate::values;
 const DAMAGES: usize = 10;
 
 /// A part of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Section {
     /// Durations of spans by name
     Spans,
@@ -69,10 +69,50 @@ pub enum Section {
     Losses,
 }
 
+impl Section {
+    /// All sections by the names that options and callers use.
+    pub const ALL: [(&'static str, Self); 22] = [
+        ("spans", Self::Spans),
+        ("keys", Self::Keys),
+        ("slowest", Self::Slowest),
+        ("latency", Self::Latency),
+        ("budgets", Self::Budgets),
+        ("cpus", Self::Cpus),
+        ("threads", Self::Threads),
+        ("thread-states", Self::ThreadStates),
+        ("applications", Self::Applications),
+        ("counted", Self::Counted),
+        ("wakeups", Self::Wakeups),
+        ("calls", Self::Calls),
+        ("block", Self::Block),
+        ("faults", Self::Faults),
+        ("network", Self::Network),
+        ("idle", Self::Idle),
+        ("memory", Self::Memory),
+        ("messages", Self::Messages),
+        ("states", Self::States),
+        ("counters", Self::Counters),
+        ("events", Self::Events),
+        ("losses", Self::Losses),
+    ];
+
+    /// The section with this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, section)| *section).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            Error::new("no such section", name, format!("known are {}", known.join(", ")))
+        })
+    }
+}
+
 /// A page in the making.
 pub struct Page<'a> {
     /// The page so far.
-    pub text: output::Page,
+    pub text: page::Page,
     /// Rows of a list before it is cut short.
     pub rows: usize,
     /// How far sums and other numbers of the whole can be trusted.
@@ -163,9 +203,9 @@ pub fn render(
     statistics: &Statistics,
     wanted: &[Section],
     rows: usize,
-) -> output::Page {
+) -> page::Page {
     let Statistics { trust, gaps, .. } = statistics;
-    let mut page = Page { text: output::Page::new(), rows, trust: *trust, gaps, wanted };
+    let mut page = Page { text: page::Page::new(), rows, trust: *trust, gaps, wanted };
     let who = Who { threads: statistics.facts.threads(), names: &recording.names };
     // As `lat info` and the summary of the recording count them: the tracer's own beside.
     let mut total = statistics.rates.total;
@@ -274,4 +314,21 @@ fn losses(page: &mut Page<'_>, recording: &Recording, statistics: &Statistics) {
         ]);
     }
     page.table(Section::Losses, "losses", &table, statistics.losses.len());
+}
+
+#[cfg(all(test, feature = "clap"))]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn sections_have_the_names_of_the_command_line() {
+        for (section, (name, named)) in Section::value_variants().iter().zip(Section::ALL) {
+            let value = section.to_possible_value().expect("no section is hidden");
+            assert_eq!((value.get_name(), *section), (name, named));
+        }
+        assert_eq!(Section::value_variants().len(), Section::ALL.len());
+        assert!(Section::named("nothing").is_err_and(|error| error.to_string().contains("spans")));
+    }
 }

@@ -19,6 +19,7 @@ use crate::values;
 /// Contradictions between the chosen switches, and what is known of threads by them.
 #[derive(Debug, Default)]
 pub struct Found {
+    /// The contradictions.
     pub all: Contradictions,
     facts: Facts,
 }

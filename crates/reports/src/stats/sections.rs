@@ -144,7 +144,7 @@ fn keep_of_span(span: &mut Map<String, Value>, wanted: &[Section]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::stats::document;
+    use crate::stats::document;
     use serde_json::json;
 
     #[test]

@@ -7,7 +7,7 @@ use lateralis_analysis::diff::{Options, SampledCount, compare_samples};
 use lateralis_store::stacks::{Gathered, Stacks};
 use serde_json::{Value, json};
 
-use crate::output::Page;
+use crate::page::Page;
 use crate::table::{Align, Table};
 use crate::values;
 

@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use lateralis_store::explained::{Explained, Spans, Stretch};
 
 use super::Around;
-use crate::colour::Role;
-use crate::commands::stats::mark::mark;
 use crate::date;
-use crate::output;
+use crate::page::{self, Role};
+use crate::stats::mark::mark;
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -25,8 +24,8 @@ pub fn render(
     spans: &Spans,
     explained: &[Explained],
     around: Option<&Around>,
-) -> output::Page {
-    let mut page = output::Page::new();
+) -> page::Page {
+    let mut page = page::Page::new();
     if let Some(around) = around {
         page.page(&stretches(span, around));
         page.gap();
@@ -69,9 +68,9 @@ pub fn json(span: &str, spans: &Spans, explained: &[Explained], around: Option<&
 }
 
 /// What a thread did around a time; the row of the time itself is marked.
-fn stretches(thread: &str, around: &Around) -> output::Page {
+fn stretches(thread: &str, around: &Around) -> page::Page {
     use Align::{Left, Right};
-    let mut page = output::Page::new();
+    let mut page = page::Page::new();
     line!(page, "{thread} around {}", date::text(around.at));
     let mut table =
         Table::new(&[("from", Left), ("time", Right), ("state", Left), ("cpu", Right), ("", Left)]);
@@ -132,11 +131,11 @@ impl Page<'_> {
         self.0.path.segments.iter().map(Segment::nanos).sum()
     }
 
-    fn text(&self, span: &str) -> output::Page {
+    fn text(&self, span: &str) -> page::Page {
         use Align::{Left, Right};
         let begin = self.0.found.span.begin.time;
         let all = self.nanos();
-        let mut page = output::Page::new();
+        let mut page = page::Page::new();
         // One that has not ended lasts at least to the end of the trace.
         let quality = self.0.quality;
         page.part(format_args!("{span}  "));
@@ -322,7 +321,7 @@ impl Page<'_> {
     }
 }
 
-fn section(page: &mut output::Page, title: &str, table: &Table, count: usize) {
+fn section(page: &mut page::Page, title: &str, table: &Table, count: usize) {
     page.gap();
     page.line_as(Role::Heading, format_args!("{title}"));
     page.page(&table.render());
