@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Colours of text for people: what a part of a page means, and whether a stream shows it.
 //!
-//! A [`Page`](lateralis_reports::page::Page) records meanings beside its text. Codes are added after the text has
-//! passed the filter for terminals, and only where [`is_shown_on`] says so: what a pipe or a file gets does
-//! not depend on them.
+//! A [`Page`](lateralis_reports::page::Page) records meanings beside its text. Codes are added after the text
+//! has passed the filter for terminals, and only where [`is_shown_on`] says so: what a pipe or a file gets
+//! does not depend on them.
 
 use clap::ValueEnum;
 pub use lateralis_reports::page::Role;
