@@ -3,17 +3,20 @@
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use lateralis_model::Damage;
-use lateralis_store::{Scan, Session};
+use lateralis_reports::selection::{SelectArgs, Selection};
+use lateralis_store::{Recording, Scan, Session};
+use lateralis_traces::OpenOptions;
 
-use crate::panics;
+use crate::{opening, panics, reports};
 
 /// Batches that are made before they are asked for.
 pub const WAITING: usize = 2;
@@ -22,6 +25,10 @@ pub const WAITING: usize = 2;
 pub struct Opened {
     /// The traces.
     pub session: Session,
+    /// Where they are.
+    paths: Vec<PathBuf>,
+    /// The traces with the names of threads that only events contain, opened when these are needed.
+    named: OnceLock<Session>,
     /// What was found damaged by streams.
     pub damages: Damages,
     /// The stream that decodes packets of processors, if there is one.
@@ -30,8 +37,36 @@ pub struct Opened {
 
 impl Opened {
     /// Of which nothing is read yet.
-    pub fn new(session: Session) -> Self {
-        Self { session, damages: Damages::default(), decoding: Mutex::default() }
+    pub fn new(session: Session, paths: Vec<PathBuf>) -> Self {
+        let (damages, decoding) = (Damages::default(), Mutex::default());
+        Self { session, paths, named: OnceLock::new(), damages, decoding }
+    }
+
+    /// The traces, with the names of threads that only events contain if these are needed.
+    ///
+    /// Cost: opens the traces again the first time that names are needed, and reads their events.
+    ///
+    /// Errors: they cannot be read any more.
+    pub fn session(&self, needs_names: bool) -> Result<&Session, String> {
+        if !needs_names {
+            return Ok(&self.session);
+        }
+        if let Some(session) = self.named.get() {
+            return Ok(session);
+        }
+        let recording = Recording::open_all(&self.paths, &OpenOptions::default());
+        let mut recording = recording.map_err(opening::sentence)?;
+        recording.learn_names();
+        // Another thread may have been faster.
+        Ok(self.named.get_or_init(|| Session::new(vec![recording])))
+    }
+
+    /// The traces as one recording, as [`Opened::session`] has them.
+    ///
+    /// Errors: they cannot be read any more.
+    pub fn recording(&self, needs_names: bool) -> Result<&Recording, String> {
+        let recording = self.session(needs_names)?.recordings().next();
+        recording.ok_or_else(|| "nothing is open: no path: give one at least".to_owned())
     }
 
     /// Marks a stream of this table as one that decodes packets of processors, if it is. A scan of them keeps
@@ -104,6 +139,8 @@ struct Reading {
     opened: Arc<Opened>,
     table: usize,
     scan: Scan,
+    /// Which events, of tables of them; all if `None`.
+    select: Option<Arc<SelectArgs>>,
 }
 
 impl Batches {
@@ -111,11 +148,11 @@ impl Batches {
     pub fn new(
         opened: Arc<Opened>,
         table: usize,
-        scan: Scan,
+        (scan, select): (Scan, Option<Arc<SelectArgs>>),
         schema: SchemaRef,
         failure: Arc<Mutex<Option<String>>>,
     ) -> Self {
-        let state = State::Ready(Reading { opened, table, scan });
+        let state = State::Ready(Reading { opened, table, scan, select });
         Self { schema, state, mark: None, process: process::id(), failure }
     }
 
@@ -197,9 +234,12 @@ impl Reading {
     }
 
     fn run(&self, sender: &SyncSender<Result<RecordBatch, String>>) -> Result<(), String> {
-        let Self { opened, table, scan } = self;
+        let Self { opened, table, scan, select } = self;
         let session = &opened.session;
         let table = &session.tables()[*table];
+        if let Some(select) = select {
+            return run_selected(opened, &table.name, scan, select, sender);
+        }
         let (mut scan, mut is_over) = (scan.clone(), scan.limit == Some(0));
         for partition in session.partitions(table, &scan) {
             if is_over {
@@ -224,4 +264,30 @@ impl Reading {
         }
         Ok(())
     }
+}
+
+/// Makes rows of the selected events.
+fn run_selected(
+    opened: &Opened,
+    table: &str,
+    scan: &Scan,
+    select: &SelectArgs,
+    sender: &SyncSender<Result<RecordBatch, String>>,
+) -> Result<(), String> {
+    let session = opened.session(select.needs_names())?;
+    let of = (session.table(table), session.recordings().next());
+    let (Some(table), Some(recording)) = of else {
+        return Err(format!("cannot read: {table}: the trace has changed: open it again"));
+    };
+    let selection = Selection::within(select, recording, true, scan.interval);
+    let selection = selection.map_err(|why| reports::in_python(&why.to_string()))?;
+    let found =
+        session.selected_rows(table, scan, &|event| selection.contains(event), &mut |batch| {
+            match sender.send(Ok(batch)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+    opened.damages.add(&found.map_err(|why| why.to_string())?);
+    selection.finish().map_err(|why| reports::in_python(&why.to_string()))
 }

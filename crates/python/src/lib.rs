@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The compiled half of the Python package `lateralis`: tables of the store as streams of the
-//! [Arrow C interface](https://arrow.apache.org/docs/format/CStreamInterface.html).
+//! [Arrow C interface](https://arrow.apache.org/docs/format/CStreamInterface.html), and reports as JSON.
 //!
 //! ```text
 //! lateralis (python/lateralis, what users see)
 //!    │ open, tables, warnings                 │ __arrow_c_stream__
 //!    ▼                                        ▼
 //! Trace ─ store::Session ◄── thread per stream ── Batches ──► pyarrow, polars, duckdb …
+//!    │ stats, path, diff
+//!    ▼
+//! reports (the documents of `lat … --json`)
 //! ```
 //!
 //! Batches are made on a thread without the interpreter and passed on as pointers: their buffers are not
@@ -17,6 +20,7 @@
 mod batches;
 mod opening;
 mod panics;
+mod reports;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,13 +29,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use lateralis_model::Interval;
+use lateralis_analysis::diff::Options;
+use lateralis_model::{Interval, Source};
+use lateralis_reports::diff::Settings;
+use lateralis_reports::moment;
+use lateralis_reports::selection::{SelectArgs, Selection};
 use lateralis_store::{Scan, Table as StoreTable};
-use lateralis_units::Nanos;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use batches::{Batches, Opened};
+use reports::{Document, Select};
 
 pyo3::create_exception!(
     lateralis,
@@ -54,6 +62,8 @@ struct Table {
     /// Its place in [`lateralis_store::Session::tables`].
     index: usize,
     scan: Scan,
+    /// Which events; all if `None`.
+    select: Option<Arc<SelectArgs>>,
     schema: SchemaRef,
     /// Why the last stream that failed did.
     failure: Arc<Mutex<Option<String>>>,
@@ -62,20 +72,60 @@ struct Table {
 #[pymodule]
 mod _lateralis {
     #[pymodule_export]
-    use super::{Error, Table, Trace, open};
+    use super::{Error, Table, Trace, diff, open};
 }
 
-/// Opens traces as one; what users should know of them, each with whether it is a loss.
+/// Opens traces as one, of the time from `begin` to `end`, in any form that `--from` takes. Returns what
+/// users should know of them, each with whether it is a loss.
 #[pyfunction]
 fn open(
     py: Python<'_>,
     paths: Vec<PathBuf>,
-    begin: Option<i64>,
-    end: Option<i64>,
+    begin: Option<String>,
+    end: Option<String>,
 ) -> PyResult<(Trace, Vec<(bool, String)>)> {
-    let (session, remarks) = py.detach(|| panics::caught(|| opening::open(&paths)))?;
-    let interval = Interval { begin: begin.map(Nanos), end: end.map(Nanos) };
-    Ok((Trace { opened: Arc::new(Opened::new(session)), interval }, remarks))
+    let open = || {
+        let moments = [reports::time(begin.as_deref())?, reports::time(end.as_deref())?];
+        let (session, mut remarks) = opening::open(&paths)?;
+        let mut interval = Interval::default();
+        if let Some(recording) = session.recordings().next() {
+            let extent = moment::extent(recording, moments);
+            let (chosen, warning) = moment::between(extent, moments[0], moments[1]);
+            interval = chosen;
+            remarks.extend(warning.map(|text| (false, reports::in_python(&text))));
+        }
+        if let (Some(begin), Some(end)) = (interval.begin, interval.end)
+            && begin > end
+        {
+            let (begin, end) = (begin.0, end.0);
+            return Err(format!(
+                "no time to read: begin {begin} is after end {end}: exchange them"
+            ));
+        }
+        Ok((session, remarks, interval))
+    };
+    let (session, remarks, interval) = py.detach(|| panics::caught(open))?;
+    Ok((Trace { opened: Arc::new(Opened::new(session, paths)), interval }, remarks))
+}
+
+/// What changed between recordings, as JSON, with warnings.
+///
+/// Errors: see [`reports::diff`].
+#[pyfunction]
+fn diff(
+    py: Python<'_>,
+    recordings: (Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>),
+    shares: (f64, f64),
+    only_worse: bool,
+    by_shares: bool,
+    symfs: Option<PathBuf>,
+    select: Select,
+) -> PyResult<Document> {
+    let (threshold, noise) = shares;
+    let options = Options { threshold, noise, ..Options::default() };
+    let settings = Settings { options, only_worse, by_shares, symfs };
+    let (good, bad, known) = recordings;
+    py.detach(|| panics::caught(|| reports::diff((&good, &bad, &known), &settings, select)))
 }
 
 #[pymethods]
@@ -90,15 +140,16 @@ impl Trace {
         self.opened.session.nearest(name)
     }
 
-    /// A table, if there is one of this name.
+    /// A table, if there is one of this name; `select` selects events, in tables of them.
     ///
-    /// Errors: it has no such column.
+    /// Errors: it has no such column; an expression that cannot be parsed.
     fn table(
         &self,
         name: &str,
         columns: Option<Vec<String>>,
         cpus: Option<Vec<u32>>,
         limit: Option<usize>,
+        select: Option<Select>,
     ) -> PyResult<Option<Table>> {
         let tables = self.opened.session.tables();
         let Some(index) = tables.iter().position(|table| table.name == name) else {
@@ -114,7 +165,51 @@ impl Trace {
         let schema = Arc::new(schema.with_metadata(about));
         let scan = Scan { columns, interval: self.interval, cpus, limit, ..Scan::default() };
         let opened = Arc::clone(&self.opened);
-        Ok(Some(Table { opened, index, scan, schema, failure: Arc::default() }))
+        let select = select.map(Select::args).transpose().map_err(error)?;
+        if let Some(select) = &select {
+            // Errors are raised here, where the expression is written.
+            let recording = opened.recording(false).map_err(error)?;
+            let selection = Selection::within(select, recording, true, self.interval);
+            selection.map_err(|why| error(reports::in_python(&why.to_string())))?;
+        }
+        let select = select.map(Arc::new);
+        Ok(Some(Table { opened, index, scan, select, schema, failure: Arc::default() }))
+    }
+
+    /// Warnings of fields in expressions that no event has.
+    fn unknown_fields(&self, select: Select) -> PyResult<Vec<String>> {
+        let recording = self.opened.recording(false).map_err(error)?;
+        let args = select.args().map_err(error)?;
+        Ok(args.unknown_fields(recording.source.trace()))
+    }
+
+    /// Whether it was opened with a time.
+    fn has_window(&self) -> bool {
+        self.interval != Interval::default()
+    }
+
+    /// Statistics as JSON, with warnings.
+    ///
+    /// Errors: see [`reports::stats`].
+    fn stats(&self, py: Python<'_>, sections: Vec<String>, select: Select) -> PyResult<Document> {
+        let (opened, window) = (&*self.opened, self.interval);
+        py.detach(|| panics::caught(|| reports::stats(opened, window, &sections, select)))
+    }
+
+    /// Critical paths as JSON, with warnings.
+    ///
+    /// Errors: see [`reports::path`].
+    fn path(
+        &self,
+        py: Python<'_>,
+        span: Option<String>,
+        slowest: u32,
+        at: Option<String>,
+        select: Select,
+    ) -> PyResult<Document> {
+        let (opened, window) = (&*self.opened, self.interval);
+        let query = (span.as_deref(), slowest, at.as_deref());
+        py.detach(|| panics::caught(|| reports::path(opened, window, query, select)))
     }
 
     /// What was found damaged while tables were read, since the last call.
@@ -159,7 +254,7 @@ impl Table {
         let batches = Batches::new(
             Arc::clone(&self.opened),
             self.index,
-            self.scan.clone(),
+            (self.scan.clone(), self.select.clone()),
             Arc::clone(&self.schema),
             Arc::clone(&self.failure),
         );

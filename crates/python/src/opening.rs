@@ -39,7 +39,8 @@ pub fn open(paths: &[PathBuf]) -> Result<(Session, Vec<(bool, String)>), String>
     Ok((session.with_stacks(Arc::new(open)), remarks))
 }
 
-fn sentence(error: Error) -> String {
+/// Why a trace cannot be opened: what, where, what to do.
+pub fn sentence(error: Error) -> String {
     match error {
         Error::Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
             let path = path.display();
@@ -50,7 +51,8 @@ fn sentence(error: Error) -> String {
     }
 }
 
-fn remarks(recording: &Recording) -> Vec<(bool, String)> {
+/// What users should know of a recording, each with whether it is a loss.
+pub fn remarks(recording: &Recording) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let losses = recording.source.losses();
     let (mut events, mut packets) = (0_u64, 0_u64);

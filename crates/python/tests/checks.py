@@ -505,7 +505,13 @@ def what_is_no_trace_raises_an_error():
     raises(lateralis.Error, lambda: lateralis.open(empty, begin=2, end=1), "no time to read")
     raises(lateralis.Error, lambda: lateralis.open("a\x00b"), "cannot read: ")
     raises(TypeError, lambda: lateralis.open(3))
-    raises(OverflowError, lambda: lateralis.open(folder, begin=1 << 70))
+    raises(lateralis.Error, lambda: lateralis.open(KERNEL, window=("soon", None)), "no such time: soon: ")
+    raises(lateralis.Error, lambda: lateralis.open(KERNEL, window=(1.5, None)), "no such time: begin: 1.5")
+    raises(lateralis.Error, lambda: lateralis.open(KERNEL, window="1s"), "no such time: window: ")
+    raises(lateralis.Error, lambda: lateralis.open(KERNEL, window=(1, 2), end=3), "leave one of them out")
+    if KERNEL.exists():
+        raises(lateralis.Error, lambda: lateralis.open(KERNEL, window=("2s", "1s")), "no time to read")
+    raises(lateralis.Error, lambda: lateralis.open(folder, begin=1 << 70), "beyond the timeline")
 
 
 @check
@@ -655,6 +661,320 @@ def several_traces_are_one():
     rows = sum(trace.events(columns=[]).arrow().num_rows for trace in [one, other])
     assert both.events(columns=[]).arrow().num_rows == rows
     assert both.table("recordings").arrow()["recording"].to_pylist() == [str(KERNEL), str(MANY)]
+
+
+def second_demonstration():
+    """A recording of the demonstration of another size."""
+    place = SCRATCH / "other"
+    if not place.exists():
+        demonstration()
+        command = [LAT, "demo", "--orders", "3000", "-o", place]
+        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if made.returncode != 0:
+            raise Skip(f"lat demo: {made.stderr.decode()}")
+    return place
+
+
+def same_rows(ours, theirs):
+    """Whether tables have the same rows, in any order."""
+    def rows(table):
+        return sorted(json.dumps(row, sort_keys=True, default=repr) for row in table.to_pylist())
+
+    assert ours.schema.names == theirs.schema.names
+    assert ours.num_rows == theirs.num_rows, (ours.num_rows, theirs.num_rows)
+    assert rows(ours) == rows(theirs)
+
+
+def document(*arguments):
+    return json.loads(lat(*arguments, "--json"))
+
+
+@check
+def statistics_are_those_of_lat():
+    for trace in real_traces():
+        opened = lateralis.open(trace)
+        assert opened.stats().document == document("stats", trace)
+        sections = ["spans", "thread-states", "losses"]
+        theirs = document("stats", trace, "--section", ",".join(sections))
+        assert opened.stats(sections).document == theirs
+        assert opened.stats("events").document == document("stats", trace, "--section", "events")
+        theirs = document("stats", trace, "--from", "10ms", "--until", "20ms")
+        assert opened.stats(from_="10ms", until="20ms").document == theirs
+        theirs = document("stats", trace, "--where", "$cpu == 0", "--event", "*e*")
+        assert opened.stats(where="$cpu == 0", event="*e*").document == theirs
+        name = opened.events(columns=["process"], limit=2000).arrow()["process"].drop_null()[-1].as_py()
+        theirs = document("stats", trace, "--app", name, "--cpu", "0,1")
+        assert opened.stats(app=name, cpu=[0, 1]).document == theirs
+        first = opened.stats("events").document["first_ns"] + 1_000_000
+        theirs = document("stats", trace, "--from", str(first), "--until", "20ms")
+        windowed = lateralis.open(trace, window=(first, None))
+        assert windowed.stats(until="20ms").document == theirs
+
+
+@check
+def statistics_are_as_many_as_rows_of_tables():
+    for trace in real_traces():
+        opened = lateralis.open(trace)
+        stats = opened.stats()
+        assert set(stats.quality) == {"sums", "values"}, stats.quality
+        by_class = compute.value_counts(opened.events(columns=["class"]).arrow()["class"].combine_chunks())
+        counts = {row["values"]: row["counts"] for row in by_class.to_pylist()}
+        events = stats["events"].arrow()
+        ours = dict(zip(events["name"].to_pylist(), events["count"].to_pylist(), **STRICT))
+        assert {name: count for name, count in ours.items() if count} == counts
+        spans = pyarrow.table(stats["spans"])
+        assert set(spans["quality"].to_pylist()) <= {"exact", "lower_bound", "unknown"}
+        assert len(stats["spans"]) == spans.num_rows > 0
+        rows = opened.spans(columns=["span", "status"]).arrow()
+        rows = rows.filter(compute.equal(rows["status"].cast(pyarrow.string()), "complete"))
+        complete = compute.value_counts(rows["span"].combine_chunks()).to_pylist()
+        complete = {row["values"]: row["counts"] for row in complete}
+        expected = {name: count for name, count in zip(*spans.select(["name", "count"]).to_pydict().values())
+                    if count}
+        assert complete == expected
+        assert [json.loads(text) for text in spans["slowest"].to_pylist()] \
+            == [row["slowest"] for row in stats.document["spans"]]
+
+
+@check
+def sections_go_to_all_libraries():
+    need("polars"), need("pandas")
+    for trace in real_traces():
+        stats = lateralis.open(trace).stats()
+        assert {"spans", "events", "losses"} <= set(stats.sections()), stats.sections()
+        for name in stats.sections():
+            rows = stats[name]
+            table = rows.arrow()
+            assert len(rows) == table.num_rows
+            if table.num_columns:
+                assert len(rows.polars()) == len(rows.pandas()) == len(rows), name
+        nanos = stats["spans"].pandas()["max_ns"]
+        assert str(nanos.dtype) == "int64[pyarrow]", nanos.dtype
+
+
+@check
+def what_was_not_recorded_is_an_error():
+    stats = lateralis.open(have(MANY)).stats("events")
+    raises(lateralis.NotRecorded, lambda: stats["threads"], "no rows: threads: ", "events")
+    raises(KeyError, lambda: stats["threads"])
+    raises(lateralis.NotRecorded, lambda: stats["duration_ns"], "document")
+    trace = lateralis.open(have(KERNEL))
+    raises(lateralis.Error, lambda: trace.stats("thread"), "no such section: thread: known are ")
+    raises(lateralis.Error, lambda: trace.stats(event="nothing"), "no event of the trace matches nothing")
+    raises(lateralis.Error, lambda: trace.stats(where="a =="), "cannot understand the expression: a ==")
+    raises(lateralis.Error, lambda: trace.stats(from_="soon"), "no such time: soon")
+    raises(lateralis.Error, lambda: trace.stats(filter="event.x.y.z"), "the script failed")
+    raises(TypeError, lambda: trace.stats(nothing=1))
+    raises(lateralis.Error, lambda: trace.path(), "give span or thread")
+    raises(lateralis.Error, lambda: trace.path("nothing"), "no such span: nothing: there are ")
+    raises(lateralis.Error, lambda: trace.path(thread=999999), "no such thread: 999999")
+    raises(lateralis.Error, lambda: trace.path("x", number=1, at=0), "leave one of them out")
+    raises(lateralis.Error, lambda: trace.path("x", number=0), "from 1 to 1000")
+
+
+def warnings_of(function):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        function()
+    assert all(warning.filename == __file__ for warning in seen), seen
+    return [str(warning.message) for warning in seen]
+
+
+@check
+def unknown_fields_and_times_warn():
+    trace = lateralis.open(have(KERNEL))
+    for read in [lambda: trace.stats("events", where="nothing == 1"),
+                 lambda: trace.events("sched_switch", where="nothing == 1")]:
+        [text] = warnings_of(read)
+        assert "no event of the trace has a field `nothing`" in text, text
+    [text] = warnings_of(lambda: trace.stats("events", from_="100s"))
+    assert text.startswith("from_ ") and "after its end" in text, text
+    [text] = warnings_of(lambda: lateralis.open(KERNEL, window=("100s", None)))
+    assert "after its end" in text, text
+    assert warnings_of(lambda: trace.stats("events")) == []
+
+
+@check
+def paths_are_those_of_lat():
+    for trace in real_traces():
+        opened = lateralis.open(trace)
+        stats = opened.stats(["spans", "threads"])
+        counted = [row for row in stats.document["spans"] if row["count"]]
+        name = max(counted, key=lambda row: row["total_ns"])["name"]
+        try:
+            ours = opened.path(name, number=3)
+        except lateralis.Error as error:
+            # Spans without a thread have no path, for lat either.
+            theirs = subprocess.run([LAT, "path", trace, "--span", name], stderr=subprocess.PIPE, text=True)
+            assert theirs.returncode == 2 and str(error) in theirs.stderr, (error, theirs.stderr)
+            name = "syscall read"
+            ours = opened.path(name, number=3)
+        assert ours == document("path", trace, "--span", name, "--slowest", "3")
+        assert ours["quality"] in ["exact", "lower_bound", "unknown"]
+        for span in ours["spans"]:
+            assert span["duration_ns"] == sum(s["end_ns"] - s["begin_ns"] for s in span["segments"])
+        begin = ours["spans"][0]["begin_ns"]
+        assert opened.path(name, at=begin) == document("path", trace, "--span", name, "--at", str(begin))
+        if "threads" in stats.sections():
+            thread = str(max(stats.document["threads"], key=lambda row: row["running_ns"])["tid"])
+            theirs = document("path", trace, "--thread", thread, "--until", "-1ms")
+            assert opened.path(thread=thread, until="-1ms") == theirs
+            begin = theirs["spans"][0]["segments"][-1]["begin_ns"]
+            theirs = document("path", trace, "--thread", thread, "--at", str(begin))
+            assert opened.path(thread=int(thread), at=begin) == theirs
+
+
+@check
+def differences_are_those_of_lat():
+    one, other = demonstration(), second_demonstration()
+    theirs = document("diff", one, other)
+    opened = lateralis.open(one)
+    assert opened.diff(other) == opened.diff([lateralis.open(other)]) == theirs
+    options = ["--threshold", "50", "--noise", "7", "--only-worse", "--until", "1s"]
+    ours = opened.diff(other, threshold=50, noise=7, only_worse=True, until="1s")
+    assert ours == document("diff", one, other, *options)
+    theirs = document("diff", "--good", one, "--good", one, other, other)
+    assert opened.diff([other, str(other)], good=one) == theirs
+    raises(lateralis.Error, lambda: opened.diff(SCRATCH / "none"), "cannot read: ", "check the name")
+    raises(lateralis.Error, lambda: opened.diff([]), "nothing to compare with")
+    raises(lateralis.Error, lambda: lateralis.open(one, window=("1ms", None)).diff(other), "has a window")
+    raises(lateralis.Error, lambda: lateralis.open([one, other]).diff(other), "opened as one")
+    raises(lateralis.Error, lambda: opened.diff(other, threshold=-1), "no such threshold")
+
+
+@check
+def selected_events_are_those_that_other_libraries_select():
+    trace = lateralis.open(have(KERNEL))
+    switches = trace.events("sched_switch")
+    selected = trace.events("sched_switch", where="prev_state == 1")
+    rows = switches.arrow()
+    expected = rows.filter(compute.equal(rows["prev_state"], 1))
+    assert 0 < expected.num_rows < rows.num_rows
+    ours = selected.arrow()
+    same_rows(ours, expected)
+    times = ours["ts"].to_pylist()
+    assert times == sorted(times)
+    few = trace.events("sched_switch", where="prev_state == 1", limit=7, columns=["ts", "packet"], cpus=[1])
+    ours = few.arrow()
+    expected = expected.filter(compute.equal(expected["cpu"], 1)).sort_by("ts").select(["ts", "packet"])
+    assert ours.to_pylist() == expected.slice(0, 7).to_pylist()
+    windowed = lateralis.open(KERNEL, window=("1s", "2s")).events("sched_switch", where="prev_state == 1")
+    printed = lat("print", KERNEL, "--event", "sched_switch", "--where", "prev_state == 1", "--from", "1s",
+                  "--until", "2s")
+    assert windowed.arrow().num_rows == len(printed.splitlines()) > 10
+
+
+@check
+def selected_events_are_as_many_as_lat_prints():
+    traces = [(trace, ["$cpu == 0", "$tid > 100 && $event =~ \"*a*\""]) for trace in real_traces()]
+    traces += [(HARDWARE, ["$pid > 0"])] * HARDWARE.exists()
+    traces += [(MANY, ["$cpu != 1"])] * MANY.exists()
+    for trace, conditions in traces:
+        opened = lateralis.open(trace)
+        rows = opened.events().arrow()
+        name = (rows["process"].drop_null()[-1:].to_pylist() or ["none"])[0]
+        for condition in [*conditions, f'$process == "{name}"']:
+            ours = opened.events(where=condition).arrow()
+            options = ["--event", "*", "--where", condition, "--format", "json"]
+            printed = lat("print", trace, *options).splitlines()
+            assert ours.num_rows == len(printed), (trace, condition, ours.num_rows, len(printed))
+        ours = opened.events(where="$time > 0").arrow()
+        same_rows(ours, rows.filter(compute.greater(rows["ts"], 0)))
+
+
+@check
+def wrong_expressions_are_errors():
+    trace = lateralis.open(have(KERNEL))
+    wrong = "cannot understand the expression: "
+    raises(lateralis.Error, lambda: trace.events(where="a =="), f"{wrong}a ==", "column")
+    raises(lateralis.Error, lambda: trace.events(where=["cpu > 0", ")"]), f"{wrong})")
+    raises(lateralis.Error, lambda: trace.table("spans", where="a"), "where is for tables of events")
+    raises(lateralis.NoSuchTable, lambda: trace.events("nothing", where="a"), "no such table: nothing")
+    raises(lateralis.NoSuchTable, lambda: trace.events("spans", where="a"), "no such class of events")
+    raises(lateralis.Error, lambda: trace.events(where=[1.5]), "no such where: [1.5]")
+
+
+@check
+def windows_are_those_of_lat_table():
+    for trace in real_traces():
+        first = lateralis.open(trace).events(columns=["ts"]).arrow()["ts"]
+        first, last = compute.min(first).as_py(), compute.max(first).as_py()
+        day = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(first // 1_000_000_000 + 1)) + "Z"
+        forms = [("10ms", "50ms"), ("-30ms", None), (first + 1000, last - 1000), (None, str(last - 1000)),
+                 (f"@{first // 1_000_000_000}.{first % 1_000_000_000 + 1:09}", None), (day, None),
+                 (day[11:19] + ".5", "+5s")]
+        for begin, end in forms:
+            options = [option for name, value in [("--from", begin), ("--until", end)] if value is not None
+                       for option in (name, str(value))]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                opened = lateralis.open(trace, window=(begin, end))
+            for name in ["events", "spans"]:
+                written = lat("table", trace, "--name", name, "--to", "arrows", *options)
+                theirs = pyarrow.ipc.open_stream(written).read_all()
+                ours = opened.table(name).arrow().unify_dictionaries()
+                assert ours.equals(theirs.unify_dictionaries()), (trace, begin, end, name)
+
+
+@check
+def of_deleted_files_an_error_names_the_place():
+    copy = SCRATCH / "gone"
+    shutil.copytree(have(KERNEL), copy)
+    trace = lateralis.open(copy)
+    whole = trace.stats("events").document
+    for path in [copy, *copy.iterdir()]:
+        os.chmod(path, 0o755)
+    shutil.rmtree(copy)
+    assert trace.stats("events").document == whole
+    assert trace.events("sched_switch", where="prev_state == 1").arrow().num_rows == 810
+    raises(lateralis.Error, lambda: trace.stats("events", from_="1s"), "cannot read: ", str(copy))
+    raises(lateralis.Error, lambda: trace.path("syscall read"), "cannot read: ", str(copy))
+    table = trace.events(where="$process == \"dd\"")
+    raises(lateralis.Error, table.arrow, "cannot read: ", str(copy))
+    raises(lateralis.Error, lambda: trace.diff(KERNEL), "cannot read: ", str(copy))
+
+
+@check
+def losses_warn_once_and_are_in_statistics():
+    with have(TRACES / "EXPECTED.tsv").open() as lines:
+        names = [row["trace"] for row in csv.DictReader(lines, delimiter="\t")]
+    for name in names:
+        if not (TRACES / name).exists():
+            continue
+        with contextlib.suppress(lateralis.Error):
+            trace = lateralis.open(TRACES / name)
+            if trace.losses().arrow().num_rows:
+                assert warnings_of(lambda: trace.stats()) == []
+                stats = trace.stats()
+                assert len(stats["losses"]) > 0 and stats.quality["sums"] != "exact", stats.quality
+                qualities = stats["events"].arrow()["quality"].to_pylist()
+                for row, quality in zip(stats.document["events"], qualities, **STRICT):
+                    marks = set(row["not_exact"].values())
+                    expected = "unknown" if "unknown" in marks else "lower_bound" if marks else "exact"
+                    assert quality == expected, row
+                return
+    raise Skip("no trace with losses")
+
+
+@check
+def sql_is_that_of_lat_sql():
+    trace = lateralis.open(real_traces()[0])
+    path = os.environ["PATH"]
+    try:
+        os.environ["PATH"] = str(SCRATCH)
+        raises(lateralis.Error, lambda: trace.sql("SELECT 1"), "lat-sql is not installed: ", "./x build sql")
+        os.environ["PATH"] = path if not LAT else f"{pathlib.Path(LAT).resolve().parent}:{path}"
+        windowed = lateralis.open(real_traces()[0], window=("1ms", None))
+        raises(lateralis.Error, lambda: windowed.sql("SELECT 1"), "cannot select a time")
+        if shutil.which("lat-sql") is None:
+            raise Skip("no lat-sql beside lat and on the PATH; that it is missing was checked")
+        rows = trace.sql("SELECT class, count(*) AS events FROM events GROUP BY class ORDER BY class").arrow()
+        counted = compute.value_counts(trace.events(columns=["class"]).arrow()["class"].combine_chunks())
+        expected = {row["values"]: row["counts"] for row in counted.to_pylist()}
+        assert dict(zip(rows["class"].to_pylist(), rows["events"].to_pylist())) == expected
+        raises(lateralis.Error, lambda: trace.sql("SELEKT 1"), "SELEKT")
+    finally:
+        os.environ["PATH"] = path
 
 
 @check

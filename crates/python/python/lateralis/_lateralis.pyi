@@ -8,8 +8,21 @@ class Trace:
     def tables(self) -> list[str]: ...
     def nearest(self, name: str) -> list[str]: ...
     def table(
-        self, name: str, columns: Optional[list[str]], cpus: Optional[list[int]], limit: Optional[int]
+        self,
+        name: str,
+        columns: Optional[list[str]],
+        cpus: Optional[list[int]],
+        limit: Optional[int],
+        select: Optional[dict[str, Any]],
     ) -> Optional[Table]: ...
+    def unknown_fields(self, select: dict[str, Any]) -> list[str]: ...
+    def has_window(self) -> bool: ...
+    def stats(
+        self, sections: list[str], select: dict[str, Any]
+    ) -> tuple[str, list[tuple[bool, str]]]: ...
+    def path(
+        self, span: Optional[str], slowest: int, at: Optional[str], select: dict[str, Any]
+    ) -> tuple[str, list[tuple[bool, str]]]: ...
     def take_damage(self) -> Optional[str]: ...
 
 @final
@@ -25,5 +38,13 @@ class Table:
     def __arrow_c_stream__(self) -> Any: ...
 
 def open(
-    paths: list[str], begin: Optional[int], end: Optional[int]
+    paths: list[str], begin: Optional[str], end: Optional[str]
 ) -> tuple[Trace, list[tuple[bool, str]]]: ...
+def diff(
+    recordings: tuple[list[str], list[str], list[str]],
+    shares: tuple[float, float],
+    only_worse: bool,
+    by_shares: bool,
+    symfs: Optional[str],
+    select: dict[str, Any],
+) -> tuple[str, list[tuple[bool, str]]]: ...

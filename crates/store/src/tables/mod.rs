@@ -53,7 +53,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use lateralis_model::{Damage, Interval, Source, Step};
+use lateralis_model::{Damage, Event, Interval, Source, Step};
 
 pub use export::{ExportError, Exported, TableFormat, TableWriter};
 pub use scan::Feed;
@@ -422,6 +422,34 @@ impl Session {
             }
             (Kind::Events { .. }, Piece::Whole) => Ok(Vec::new()),
         }
+    }
+
+    /// Makes rows of the events of the only recording of this session that `contains` selects, in the order
+    /// of time and otherwise as [`Session::scan`] does. Returns the damage found on the way. A table that is
+    /// not [of events](Table::is_of_events) has no rows of them.
+    ///
+    /// Cost: decodes every event of the time of `scan`.
+    ///
+    /// # Errors
+    /// As [`Session::scan`].
+    pub fn selected_rows(
+        &self,
+        table: &Table,
+        scan: &Scan,
+        contains: &dyn Fn(&Event<'_>) -> bool,
+        see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+    ) -> Result<Vec<Damage>, StoreError> {
+        let (Kind::Events { variants, has_class }, [opened]) =
+            (&table.kind, self.recordings.as_slice())
+        else {
+            return Ok(Vec::new());
+        };
+        let wanted = |variant: &&Variant| scan.wants(&opened.recording, variant);
+        let variants = variants.iter().filter(wanted);
+        let columns = (&table.schema, table.holds.as_slice());
+        let scanner =
+            scan::Scanner::new(&table.name, opened, columns, variants, *has_class, scan, see);
+        scanner.run_selected(contains)
     }
 
     /// Makes rows of events that do not come from a scan but from a [`crate::Tail`], in their order. They

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads tables of events: parts of a recording as Arrow columns.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use lateralis_model::role::PHASE;
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Field, Interval, Leaf, Slot, Source, Want, Wanted, Writer, leaves,
+    ColumnBatch, ColumnRequest, Event, Field, Interval, Leaf, Slot, Source, Want, Wanted, Writer,
+    leaves,
 };
 use lateralis_units::Nanos;
 
@@ -237,6 +239,42 @@ impl<'s> Scanner<'s> {
             let _ = self.flush();
         }
         self.error.map_or(Ok(()), Err)
+    }
+
+    /// Reads the events that `contains` selects, in the order of time. Returns the damage found on the way.
+    pub fn run_selected(
+        mut self,
+        contains: &dyn Fn(&Event<'_>) -> bool,
+    ) -> Result<Vec<lateralis_model::Damage>, StoreError> {
+        if self.left == 0 {
+            return Ok(Vec::new());
+        }
+        let source = &self.opened.recording.source;
+        let mut numbers: HashMap<(u32, u32, u64), u64> = HashMap::new();
+        if self.shows.iter().any(|show| matches!(show, Shows::Common(Common::Packet))) {
+            let _ = source.packets(&mut |stream, number, packet, _| {
+                numbers.insert((stream.0, packet.file, packet.offset_bytes), number);
+                ControlFlow::Continue(())
+            });
+        }
+        let mut events = source.events_in(self.scan.interval);
+        while events.advance() {
+            let event = events.event();
+            if !contains(&event) {
+                continue;
+            }
+            let place = (event.stream.0, event.packet.file, event.packet.offset_bytes);
+            let of_stream = self.opened.cpus.get(event.stream.0 as usize).copied().flatten();
+            let cpu = event.packet.cpu.map(|cpu| cpu.0).or(of_stream);
+            let flow = self.event(&event, numbers.get(&place).copied(), cpu);
+            if self.ended(flow).is_break() {
+                break;
+            }
+        }
+        if self.error.is_none() && self.rows > 0 {
+            let _ = self.flush();
+        }
+        self.error.map_or_else(|| Ok(events.damage()), Err)
     }
 
     fn want(&self, reading: &Reading<'_>) -> Want {
