@@ -194,7 +194,11 @@ pub fn parse() -> Result<Cli, CliError> {
         let newest = newest::recording()?;
         tell!("reading {}: the newest recording in this folder", newest.display());
         match place {
-            Missing::First(at) => words.insert(at, newest.into()),
+            Missing::First(at) => {
+                // Options of all commands may come before the command.
+                let before = command_place(&words).map_or(0, |place| place - 1);
+                words.insert(at + before, newest.into());
+            }
             Missing::Last => {
                 words.extend((!words.iter().any(|word| word == "--")).then(|| "--".into()));
                 words.push(newest.into());
@@ -236,7 +240,7 @@ fn color_of_file() -> Option<When> {
 
 /// Where the trace is to be named that is not.
 enum Missing {
-    /// In front of other arguments, as the word of this index.
+    /// In front of other arguments, as the word of this index if the command is the first word.
     First(usize),
     /// After all others.
     Last,

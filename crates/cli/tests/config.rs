@@ -315,3 +315,24 @@ fn without_a_file_or_a_home_nothing_is_said() {
         command.env("XDG_CONFIG_HOME", "config").env("HOME", &home.0.0).output().expect("lat");
     assert!(output.stdout.contains(&0x1b), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+#[test]
+fn options_of_all_commands_come_before_or_after_the_command() {
+    let home = Home::with("");
+    fs::write(home.0.0.join("s.js"), "activity('x').begin('*LOCK').end('*UNLOCK');")
+        .expect("a file");
+    let record =
+        home.said(&["--color", "never", "record", "-q", "-o", "lateralis-r", "true", "--color"]);
+    assert_eq!(record.0, Some(0), "{record:?}");
+    // The recording that is not named is put before the script, and after all for others.
+    for command in [&["run-script", "s.js"][..], &["info"]] {
+        let plain = home.said(command);
+        assert!(plain.2.contains("reading lateralis-r"), "{plain:?}");
+        for before in
+            [&["--color", "never"][..], &["--no-config"], &["--color=auto", "--no-config"]]
+        {
+            assert_eq!(home.said(&[before, command].concat()), plain, "{before:?} {command:?}");
+            assert_eq!(home.said(&[command, before].concat()), plain, "{before:?} {command:?}");
+        }
+    }
+}
