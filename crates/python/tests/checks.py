@@ -900,7 +900,7 @@ def windows_are_those_of_lat_table():
         first = lateralis.open(trace).events(columns=["ts"]).arrow()["ts"]
         first, last = compute.min(first).as_py(), compute.max(first).as_py()
         day = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(first // 1_000_000_000 + 1)) + "Z"
-        forms = [("10ms", "50ms"), ("-30ms", None), (first + 1000, last - 1000), (None, str(last - 1000)),
+        forms = [("10ms", "50ms"), ("-30ms", None), (first, last - 1000), (None, str(last - 1000)),
                  (f"@{first // 1_000_000_000}.{first % 1_000_000_000 + 1:09}", None), (day, None),
                  (day[11:19] + ".5", "+5s")]
         for begin, end in forms:
