@@ -22,7 +22,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 
-/// Record what programs do, nearly for free, and look at it.
+/// Record what programs do, and analyse it.
 #[derive(Debug, Parser)]
 #[command(
     name = "lat",
@@ -36,10 +36,10 @@ use std::io::ErrorKind;
     max_term_width = 100
 )]
 pub struct Cli {
-    /// What to do; without a command, `lat` says what it could do here.
+    /// The command; without one, `lat` lists the commands.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Colour text for people
+    /// When to colour output
     #[arg(
         long,
         global = true,
@@ -50,7 +50,7 @@ pub struct Cli {
         display_order = 1000
     )]
     pub color: When,
-    /// Do not read the file of settings: `lat config` shows it
+    /// Ignore the settings file, which `lat config` shows
     #[arg(long, global = true, display_order = 1001)]
     pub no_config: bool,
 }

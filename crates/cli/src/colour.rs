@@ -14,12 +14,12 @@ use std::sync::OnceLock;
 /// When text has colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// On a terminal, unless the environment is against it
+    /// On a terminal, unless the environment disables it
     #[default]
     Auto,
     /// Also in pipes and files
     Always,
-    /// Nowhere
+    /// Never
     Never,
 }
 

@@ -14,8 +14,8 @@ use std::env;
 /// Options of `lat config`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The file is $XDG_CONFIG_HOME/lateralis/config.toml, ~/.config where that is not set. Its \
-keys are the long names of options, in a table with the name of their command:
+    after_help = "The file is $XDG_CONFIG_HOME/lateralis/config.toml, or ~/.config/lateralis/config.toml. \
+Its keys are the long names of options, in a table named like the command:
 
     color = \"always\"
 
@@ -26,16 +26,16 @@ keys are the long names of options, in a table with the name of their command:
     [flow.stacks]
     at-least = 2
 
-An option comes before the environment, that before the file, and that before what is built in. A file that \
-other users can write to is refused.
+Options take precedence over the environment, the environment over the file, and the file over built-in \
+defaults. A file that other users can write to is refused.
 
 Examples:
-  lat config            what the file and the environment set
-  lat config --all      all options and their defaults
+  lat config            settings of the file and the environment
+  lat config --all      all options with their defaults
   lat --no-config record -- ./program"
 )]
 pub struct ConfigArgs {
-    /// Also options that only have what is built in
+    /// Also list options that have their built-in default
     #[arg(long)]
     pub all: bool,
     /// Print JSON

@@ -96,8 +96,8 @@ const NOT_HERE: [&str; 33] = [
 
 fn as_here(argument: Arg) -> Arg {
     match argument.get_id().as_str() {
-        "json" => argument.help("Print a line of JSON for each look, as lat stats --json"),
-        "token" => argument.help("Secret that programs of other users need for --prometheus"),
+        "json" => argument.help("Print one line of JSON per update, as lat stats --json"),
+        "token" => argument.help("Token that programs of other users need for --prometheus"),
         id if NOT_HERE.contains(&id) => argument.hide(true),
         _ => argument,
     }
@@ -110,25 +110,25 @@ fn as_here(argument: Arg) -> Arg {
     mut_args(as_here),
     after_help = "Examples:
   lat top --attach redis-server           counts, rates and durations of a running program
-  lat top --with mutex,io -- ./server     of a program that nobody instrumented
+  lat top --with mutex,io -- ./server     of an unmodified program
   sudo lat top --system --section threads,calls,wakeups
-                                          of the whole machine
+                                          the whole machine
   lat top --every 200ms --over 2s --attach 1234
   lat top --json --duration 10s --attach 1234 | jq '.spans[] | {name, p99_ns}'
   lat top --prometheus 9464 --attach redis-server
                                           counters at http://127.0.0.1:9464/metrics
 
-The numbers are those of lat stats over the last --over. Nothing is kept: the events of that time are in
-a temporary folder, 64 MiB at most for each --every. A span that lasts longer than --over is not seen
-whole. --prometheus serves counts since the beginning, and percentiles of about the last --over, to programs
-of this user and root; others need the token. With CMD the numbers are on standard error, and the
-program's output stays as it is."
+The numbers are those of lat stats over the last --over. No recording is kept: recent events are in
+a temporary directory, at most 64 MiB per --every. A span that lasts longer than --over is
+incomplete. --prometheus serves counters since the start and percentiles of about the last --over
+to programs of this user and of root; others need the token. With CMD the numbers go to standard
+error, and the program's output is unchanged."
 )]
 pub struct TopArgs {
-    /// Time between two looks
+    /// Interval between updates
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::parse_time)]
     pub every: Duration,
-    /// Time that the numbers are about: the last so long
+    /// Length of the time window that the numbers cover
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::parse_time)]
     pub over: Duration,
     /// Print only these sections
@@ -137,7 +137,8 @@ pub struct TopArgs {
     /// Print at most this many rows per table
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub top: usize,
-    /// Instead of showing numbers, serve them to Prometheus at this port of 127.0.0.1, or at this address
+    /// Serve the numbers to Prometheus on this port of 127.0.0.1 or on this address, instead of printing
+    /// them
     #[arg(long, value_name = "ADDRESS", value_parser = metrics::parse_address,
         conflicts_with_all = ["json", "section"])]
     pub prometheus: Option<SocketAddr>,
@@ -175,7 +176,7 @@ pub fn run(mut args: TopArgs) -> Result<ExitStatus, CliError> {
     let looked = looking.map_or(Ok(()), Looking::end);
     let status = status?;
     looked?;
-    // What came since; also of a program that ended before the first look.
+    // Events since the last update, also of a program that ended before the first one.
     shown.look()?;
     Ok(status)
 }
@@ -200,15 +201,11 @@ fn options(args: &TopArgs) -> Result<RecordOptions, CliError> {
         ),
     ];
     if let Some((_, option, advice)) = not_here.into_iter().find(|(is_given, ..)| *is_given) {
-        return Err(CliError::new(
-            "cannot look at what happens now with this option",
-            option,
-            advice,
-        ));
+        return Err(CliError::new("cannot show live numbers with this option", option, advice));
     }
     if args.every < EVERY_MIN {
         let advice = format!("give at least {}", values::time(EVERY_MIN.as_nanos() as u64));
-        return Err(CliError::new("cannot look so often", "--every", advice));
+        return Err(CliError::new("cannot update this often", "--every", advice));
     }
     let counted = args.over.as_nanos().div_ceil(args.every.as_nanos());
     if counted == 0 || counted > u128::from(CHUNKS_MAX) {
@@ -267,7 +264,7 @@ enum Form {
     Screen,
     /// On standard error: standard output is the program's.
     BesideOutput,
-    /// A line for each look.
+    /// One line per update.
     Json,
     /// By a server.
     Prometheus(Arc<Mutex<Counted>>),
@@ -287,7 +284,7 @@ struct Shown {
 impl Shown {
     /// Shows the last events.
     ///
-    /// Errors: nobody reads it.
+    /// Errors: standard output is closed.
     fn look(&self) -> Result<(), CliError> {
         if let Form::Prometheus(counted) = &self.form {
             if let Err(error) = self.count(counted) {
@@ -426,7 +423,7 @@ fn now() -> Nanos {
     Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// Who looks again and again, while this thread records.
+/// The thread that updates the numbers while this thread records.
 struct Looking {
     stop: Sender<()>,
     thread: JoinHandle<Result<(), CliError>>,
