@@ -68,23 +68,25 @@ mod tests {
     #[test]
     fn auto_follows_the_environment_and_an_option_does_not() {
         use When::{Always, Auto, Never};
-        let xterm = ("TERM", "xterm");
-        let cases: [(When, bool, &[(&str, &str)], bool); 15] = [
-            (Auto, true, &[xterm], true),
-            (Auto, false, &[xterm], false),
+        const XTERM: (&str, &str) = ("TERM", "xterm");
+        /// The choice, whether the stream is a terminal, the environment, and whether it has colours.
+        type Case = (When, bool, &'static [(&'static str, &'static str)], bool);
+        let cases: [Case; 15] = [
+            (Auto, true, &[XTERM], true),
+            (Auto, false, &[XTERM], false),
             (Auto, true, &[], false),
             (Auto, true, &[("TERM", "dumb")], false),
-            (Auto, true, &[xterm, ("NO_COLOR", "1")], false),
-            (Auto, true, &[xterm, ("NO_COLOR", "0")], false),
-            (Auto, true, &[xterm, ("NO_COLOR", "")], true),
-            (Auto, true, &[xterm, ("CLICOLOR", "0")], false),
-            (Auto, true, &[xterm, ("CLICOLOR", "1")], true),
+            (Auto, true, &[XTERM, ("NO_COLOR", "1")], false),
+            (Auto, true, &[XTERM, ("NO_COLOR", "0")], false),
+            (Auto, true, &[XTERM, ("NO_COLOR", "")], true),
+            (Auto, true, &[XTERM, ("CLICOLOR", "0")], false),
+            (Auto, true, &[XTERM, ("CLICOLOR", "1")], true),
             (Auto, false, &[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")], true),
-            (Auto, false, &[xterm, ("CLICOLOR_FORCE", "0")], false),
-            (Auto, false, &[xterm, ("CLICOLOR_FORCE", "")], false),
-            (Auto, true, &[xterm, ("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+            (Auto, false, &[XTERM, ("CLICOLOR_FORCE", "0")], false),
+            (Auto, false, &[XTERM, ("CLICOLOR_FORCE", "")], false),
+            (Auto, true, &[XTERM, ("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
             (Always, false, &[("NO_COLOR", "1"), ("TERM", "dumb")], true),
-            (Never, true, &[xterm, ("CLICOLOR_FORCE", "1")], false),
+            (Never, true, &[XTERM, ("CLICOLOR_FORCE", "1")], false),
         ];
         for (when, is_terminal, variables, expected) in cases {
             let variable = |name: &str| {

@@ -45,12 +45,15 @@ pub fn fit_to(columns: fn() -> Option<usize>) {
     let _ = COLUMNS.set(columns);
 }
 
+/// Whether a cell is a problem.
+type IsProblem = fn(&str) -> bool;
+
 /// A table with a head line; columns are as wide as they must be.
 pub struct Table {
     head: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
     /// Further columns with problems, and which of their cells are one.
-    problems: Option<(&'static str, fn(&str) -> bool)>,
+    problems: Option<(&'static str, IsProblem)>,
 }
 
 impl Table {
@@ -60,7 +63,7 @@ impl Table {
     }
 
     /// Colours cells of a column as problems.
-    pub fn with_problems(mut self, column: &'static str, is_problem: fn(&str) -> bool) -> Self {
+    pub fn with_problems(mut self, column: &'static str, is_problem: IsProblem) -> Self {
         self.problems = Some((column, is_problem));
         self
     }

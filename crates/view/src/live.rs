@@ -55,16 +55,17 @@ impl Live {
     /// Of a recording, to be shown by a host.
     #[must_use]
     pub fn new(path: &Path, options: LiveOptions, host: Arc<Host>) -> Self {
-        Self::asking(path, options, host, (None, None))
+        Self::asking(path, options, host, None, None)
     }
 
-    /// As [`Live::new`]; the page may ask the recorder for something, and for sections.
+    /// As [`Live::new`], with control of the recorder and with sections of statistics for the page.
     #[must_use]
     pub fn asking(
         path: &Path,
         options: LiveOptions,
         host: Arc<Host>,
-        (control, sections): (Option<Box<dyn Control>>, Option<Arc<dyn Sections>>),
+        control: Option<Box<dyn Control>>,
+        sections: Option<Arc<dyn Sections>>,
     ) -> Self {
         let mut common = Common::told_to(&host, options.turn_events).with_sections(sections);
         common.control = control;

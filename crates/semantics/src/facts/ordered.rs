@@ -86,6 +86,10 @@ pub enum Visited {
     Disordered,
 }
 
+/// Called with each batch of events, in any order and on any thread, and with the CPU of its events if all
+/// have one.
+pub type SeeBatch<'a> = dyn Fn(&dyn ColumnBatch, Option<u32>) -> ControlFlow<()> + Sync + 'a;
+
 impl Facts {
     /// Whether [`Facts::visit_columns`] can read this trace.
     #[must_use]
@@ -131,7 +135,7 @@ impl Facts {
         &mut self,
         source: &dyn Source,
         trace: &Trace,
-        see: &(dyn Fn(&dyn ColumnBatch, Option<u32>) -> ControlFlow<()> + Sync),
+        see: &SeeBatch<'_>,
         sink: &mut impl Sink,
         edges: Edges,
     ) -> Visited {

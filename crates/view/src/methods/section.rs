@@ -144,7 +144,7 @@ enum Chosen<'a> {
     Classes { source: &'a Source, off: Vec<bool> },
     /// By the place of the event in the index.
     Points {
-        reading: Reading<'a>,
+        reading: Box<Reading<'a>>,
         source: &'a Source,
         begin: Option<Nanos>,
         is_cancelled: &'a (dyn Fn() -> bool + Sync),
@@ -172,7 +172,7 @@ impl<'a> Chosen<'a> {
             let off = classes.map(|class| wanted.classes_off.contains(&class)).collect();
             return Ok(Some(Self::Classes { source, off }));
         }
-        let reading = Reading::new(session, source, filter)?;
+        let reading = Box::new(Reading::new(session, source, filter)?);
         Ok(Some(Self::Points { reading, source, begin, is_cancelled }))
     }
 }
@@ -190,7 +190,7 @@ impl EventFilter for Chosen<'_> {
         while let Some(event) = events.next_event() {
             reading.passes(&event);
             count = count.wrapping_add(1);
-            if count % CHECK_EVERY == 0 && is_cancelled() {
+            if count.is_multiple_of(CHECK_EVERY) && is_cancelled() {
                 return;
             }
         }

@@ -83,8 +83,8 @@ impl Following {
             let path = named.unwrap_or_else(|| PathBuf::from("live"));
             Box::new(Recorders { path }) as Box<dyn Control>
         });
-        let asked = (control, Some(Arc::new(StatsSections) as Arc<dyn Sections>));
-        let live = Live::asking(&path, options, Arc::clone(host), asked);
+        let sections = Some(Arc::new(StatsSections) as Arc<dyn Sections>);
+        let live = Live::asking(&path, options, Arc::clone(host), control, sections);
         let live = live.with_images(args.images()?);
         let shown = Shown {
             live,
